@@ -102,18 +102,6 @@ describe('dedupe', () => {
   })
 })
 
-it('a claim that throws is a 503 that says nothing of the cause, and no handler runs', async () => {
-  const { receiver, seen, errors } = setUpDedupe(scripted({ claim: fail }).store)
-
-  const received = await deliver(receiver, fixtures.track)
-
-  const unavailable = { status: 503, headers: { 'retry-after': '5' }, error: { code: 'dedupe_unavailable' } }
-  expect(received).toMatchObject(unavailable)
-  expect(received.body).not.toContain('fire')
-  expect(errors).toMatchObject([{ cause: new Error('disk on fire') }])
-  expect(seen).toEqual([])
-})
-
 it('a release that hangs: the answer is why the handlers failed, at the deadline', async () => {
   const released = Promise.withResolvers<void>()
   const { receiver, clock, handler, errors } = setUpDedupe(scripted({ release: () => released.promise }).store)

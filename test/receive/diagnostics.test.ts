@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { deliver, setUp } from '../support/receive.ts'
 
-const CHANNELS = ['received', 'unplanned', 'refused', 'stored', 'handled', 'failed'] as const
+const CHANNELS = ['received', 'refused', 'stored', 'handled', 'failed'] as const
 
 /** What all channels publish, in its order. */
 function listen() {
@@ -51,16 +51,6 @@ it('refused: what no handler saw, with the request', async () => {
     error: expect.any(Error),
     request: { headers, path: undefined, remoteAddress: undefined },
   })
-})
-
-it('unplanned: a message whose event has no schema, after received', async () => {
-  const { receiver } = setUp({ events: {} })
-  receiver.on('*', () => {})
-  const events = listen()
-  await deliver(receiver, fixtures.track)
-  await deliver(receiver, fixtures.page)
-  expect(events.map(([name]) => name)).toEqual(['received', 'unplanned', 'handled', 'received', 'handled'])
-  expect(events[1]?.[1]).toMatchObject({ message: fixtures.track, delivery, count: 1 })
 })
 
 it('with a listener that came too late to know when it began: no handled', async () => {

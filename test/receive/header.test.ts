@@ -42,12 +42,8 @@ describe('a header', () => {
 
   it.each<[string, EndpointHeaders, string]>([
     ['a wrong one', { 'x-webhook-key': 'the-right-valuE' }, 'header_mismatch'],
-    ['a longer one', { 'x-webhook-key': `${value}x` }, 'header_mismatch'],
     ['two, as Node joins them', { 'x-webhook-key': `${value}, ${value}` }, 'header_mismatch'],
-    ['two, as a list', { 'x-webhook-key': [value, value] }, 'header_mismatch'],
-    ['an empty one', { 'x-webhook-key': '' }, 'header_missing'],
     ['an empty list', { 'x-webhook-key': [] }, 'header_missing'],
-    ['none', {}, 'header_missing'],
     ['a signature in its place', { 'x-signature': '0'.repeat(40) }, 'header_missing'],
   ])('%s: 401, and no handler', async (_what, headers, code) => {
     const { send, seen, errors } = setUp()

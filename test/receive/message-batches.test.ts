@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, expect, it, type Mock, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, type Mock, vi } from 'vitest'
 import { type BatchHandler, createReceiver, type Message, type MessageType, type Receiver } from '../../src/index.ts'
 import type { JobTransaction, Queue } from '../../src/queues.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
@@ -9,23 +6,17 @@ import { sqliteQueue } from '../../src/queues-sqlite.ts'
 import { BatchRoom } from '../../src/receive/message-batches.ts'
 import { fixtures, manualClock } from '../../src/testing.ts'
 import { testMessageBatches } from '../contracts/message-batches.ts'
+import { newFile } from '../store/sqlite/set-up.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, secret, setUp } from '../support/receive.ts'
 
 testMessageBatches('memory', () => memoryQueue(), {}, true)
-testMessageBatches('a SQLite file', createFile, {}, true)
-
-function createFile() {
-  const directory = mkdtempSync(join(tmpdir(), 'hookline-message-batches-'))
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true, maxRetries: 9 }))
-  return sqliteQueue({ path: join(directory, 'inbox.sqlite'), name: 'inbox' })
-}
+testMessageBatches('a SQLite file', () => sqliteQueue({ path: newFile() }), {}, true)
 
 const away = (): Promise<never> => Promise.reject(new Error('away'))
 
 describe('a handler of batches', () => {
-  it('needs an inbox, and is registered before start', () => {
-    expect(() => setUp().receiver.onBatch('*', () => {})).toThrow('`onBatch` needs an inbox.')
+  it('is registered before start', () => {
     const { receiver } = setUpInbox()
     receiver.on('*', () => {}).start()
     expect(() => receiver.onBatch('*', () => {})).toThrow('`onBatch` must be called before `start()`')

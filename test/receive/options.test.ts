@@ -21,7 +21,6 @@ const mistakes: readonly (readonly [option: string, options: object | undefined]
   ['secret[1]', { secret: ['good', ''] }],
   ['secret[0]', { secret: [undefined, 'good'] }],
   ['secret', { secret: 5 }],
-  ['secret', { secret: Buffer.from('bytes') }],
   ['secret', { secret: Promise.resolve('still to come') }],
   ['secret.sauce', { secret: { source: call, secrets: call, sauce: 5 } }],
   ['secret.source', { secret: { secrets: call } }],
@@ -199,6 +198,10 @@ it.each<readonly [argument: string, call: Call]>([
 
 it.each<readonly [method: string, call: Call]>([
   ['start', (receiver) => receiver.start()],
+  ['onBatch', (receiver) => receiver.onBatch('*', () => {})],
+  ['pause', (receiver) => receiver.pause()],
+  ['resume', (receiver) => receiver.resume()],
+  ['work', (receiver) => receiver.work({ forMs: 1 })],
   ['deadLetters', (receiver) => receiver.deadLetters()],
   ['redrive', (receiver) => receiver.redrive('all')],
   ['drop', (receiver) => receiver.drop('all')],

@@ -1,24 +1,19 @@
 import { once } from 'node:events'
-import { mkdtempSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { sqliteQueue } from '../../src/queues-sqlite.ts'
 import { createReceiver } from '../../src/receive/create-receiver.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
+import { newFile } from '../store/sqlite/set-up.ts'
 import { needs } from '../support/needs.ts'
 import { startProgram } from '../support/program.ts'
 import { deliver, secret } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'hookline-restarts-'))
-afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
-
 it('a message that no handler saw in eight processes, each closed as it began, is handled once and not dead', async () => {
   const seen: string[] = []
+  const path = newFile()
   const open = () => {
-    const inbox = sqliteQueue({ path: join(folder, 'inbox.sqlite') })
+    const inbox = sqliteQueue({ path })
     const receiver = createReceiver({ secret, inbox })
     receiver.on('*', ({ type }) => seen.push(type))
     return { inbox, receiver }
@@ -46,8 +41,7 @@ it('a message that ends the process dies alone: of 100 that are handled together
   ...needs('POSIX'), // Windows does not tell a killed process from one that ended with 1.
   timeout: 120_000,
 }, async () => {
-  const path = join(mkdtempSync(join(tmpdir(), 'hookline-poison-')), 'inbox.sqlite')
-  onTestFinished(() => rm(join(path, '..'), { recursive: true, force: true, maxRetries: 9 }))
+  const path = newFile()
   const queue = sqliteQueue({ path })
   const receiver = createReceiver({ secret, inbox: queue })
   receiver.on('track', () => {})

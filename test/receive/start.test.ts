@@ -1,6 +1,6 @@
 /** What start() promises: no stored message is completed before the handlers that it is for are registered. */
 
-import { describe, expect, it, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver } from '../support/receive.ts'
@@ -89,12 +89,10 @@ it('a handler can be replaced after start(), and one more added for what has one
   expect([first, second, spy].map(({ mock }) => mock.calls.length)).toEqual([0, 1, 1])
 })
 
-describe('drain() of the queue of an inbox', () => {
-  it('rejects at once before start(), and resolves once the receiver is closed', async () => {
-    const { receiver, queue } = setUpInbox()
-    await expect(queue.drain()).rejects.toThrow(TypeError)
-    await expect(queue.drain()).rejects.toThrow('start()')
-    await receiver.close()
-    await queue.drain()
-  })
+it('drain() of the queue of an inbox rejects at once before start(), and resolves once the receiver is closed', async () => {
+  const { receiver, queue } = setUpInbox()
+  await expect(queue.drain()).rejects.toThrow(TypeError)
+  await expect(queue.drain()).rejects.toThrow('start()')
+  await receiver.close()
+  await queue.drain()
 })

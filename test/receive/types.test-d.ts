@@ -28,7 +28,6 @@ import {
   type TrackMessage,
 } from '../../src/index.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
-import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { createDestination } from '../../src/sender.ts'
 
 const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
@@ -111,10 +110,6 @@ test('onAudience gives an identify or a track', () => {
   })
 })
 
-test('receive says what became of it', () => {
-  expectTypeOf(receiver.receive).returns.resolves.toEqualTypeOf<Received<Message>>()
-})
-
 test('onUnplanned gets a track message and its count, whatever the schemas', () => {
   createReceiver({
     secret: 's',
@@ -124,15 +119,6 @@ test('onUnplanned gets a track message and its count, whatever the schemas', () 
       expectTypeOf(unplanned.count).toEqualTypeOf<number>()
     },
   }).on('track', 'Order Completed', (message) => expectTypeOf(message.properties.total).toEqualTypeOf<number>())
-})
-
-test('an inbox or dedupe changes nothing of what handlers get', () => {
-  const inbox = memoryQueue()
-  const order = z.object({ total: z.coerce.number() })
-  const stored = createReceiver({ secret: 's', events: { 'Order Completed': order }, inbox: { queue: inbox } })
-  stored.on('track', 'Order Completed', (message) => expectTypeOf(message.properties.total).toEqualTypeOf<number>())
-  createReceiver({ secret: 's', inbox }).on('track', (message) => expectTypeOf(message).toEqualTypeOf<TrackMessage>())
-  createReceiver({ secret: 's', dedupe: { store: memoryDedupe(), key: ({ type }, { id }) => type + id } })
 })
 
 test('dead letters and what close() returns are typed', () => {
