@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import type { HooklineError } from '../../src/protocol/error.ts'
-import type { BeginTransaction, HandleJob, Outcome } from '../../src/store/queue-types.ts'
+import type { BeginTransaction, Outcome } from '../../src/store/queue-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { handleJob, setUpInbox } from '../support/inbox.ts'
+import { claimJob, handleJob, setUpInbox } from '../support/inbox.ts'
 import { deliver, schemaOf, watchWarnings } from '../support/receive.ts'
 
 const [SECOND, MINUTE, HOUR] = [1000, 60_000, 3_600_000]
@@ -315,38 +315,20 @@ it('a job that is claimed after the shutdown is released at once', async () => {
 describe('in a transaction of the queue', () => {
   /** Claims one message with a transaction whose commit is held, or with another one. */
   async function claimInTransaction(begin?: BeginTransaction) {
-    let handle: HandleJob | undefined
-    const bodies: Uint8Array[] = []
-    const set = setUpInbox(
-      { transactional: true },
-      {},
-      {
-        isTransactional: true,
-        push: async ([job]) => void bodies.push(job?.body as Uint8Array),
-        work(given) {
-          handle = given
-          return () => {}
-        },
-      },
-    )
     const [committed, shutdown] = [Promise.withResolvers<void>(), new AbortController()]
     const commit = vi.fn(() => committed.promise)
     const rollback = vi.fn(async () => {})
-    set.receiver.on('*', () => {}).start()
-    await deliver(set.receiver, fixtures.page)
-    const job = {
-      id: randomUUID(),
-      body: bodies[0] as Uint8Array,
-      claimCount: 1,
-      firstAt: new Date(5),
-      retryState: undefined,
-    }
-    const outcomes: Outcome[] = []
     const held: BeginTransaction = async () => ({ db: {}, commit, rollback })
-    void handle?.(job, shutdown.signal, undefined, begin ?? held).then((outcome) => outcomes.push(outcome))
-    await set.clock.advance(0)
+    const inbox = { transactional: true }
+    const { ended, clock } = await claimJob(
+      {},
+      { inbox, overrides: { isTransactional: true }, signal: shutdown.signal, begin: begin ?? held },
+    )
+    const outcomes: Outcome[] = []
+    void ended.then((outcome) => outcomes.push(outcome))
+    await clock.advance(0)
     expect(commit).toHaveBeenCalledTimes(begin === undefined ? 1 : 0)
-    return { ...set, committed, shutdown, rollback, outcomes }
+    return { clock, committed, shutdown, rollback, outcomes }
   }
 
   it.each(['the shutdown', 'the deadline'])(

@@ -1,4 +1,6 @@
-import { expect, it } from 'vitest'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { inspect } from 'node:util'
+import { expect, it, onTestFinished } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import type { Delivery } from '../../src/receive/delivery.ts'
 import type { AnsweredEvent, ReceiverObserver } from '../../src/receive/events.ts'
@@ -23,6 +25,17 @@ function observe(receiver: Receiver) {
   return { events, stop: receiver.observe(observer), names: () => events.map(([name]) => name) }
 }
 
+/** What channels publish, in its order. */
+function listen() {
+  const published: (readonly [name: string, event: unknown])[] = []
+  for (const name of ['received', 'refused', 'handled', 'failed']) {
+    const keep = (event: unknown) => void published.push([name, event])
+    subscribe(`hookline:${name}`, keep)
+    onTestFinished(() => void unsubscribe(`hookline:${name}`, keep))
+  }
+  return published
+}
+
 const bytesOf = (message: unknown) => Buffer.from(JSON.stringify(message))
 const fail = () => {
   throw new Error('no')
@@ -30,7 +43,8 @@ const fail = () => {
 const wait = (clock: { setTimeout(callback: () => void, ms: number): unknown }, ms: number) =>
   new Promise<void>((resolve) => clock.setTimeout(resolve, ms))
 
-it('inline: each run in the order of their ends, then the answer', async () => {
+it('inline: each run in the order of their ends, then the answer; channels have all but the answer', async () => {
+  const published = listen()
   const { receiver, clock } = setUp()
   receiver.on('*', async function slow() {
     await wait(clock, 70)
@@ -51,6 +65,18 @@ it('inline: each run in the order of their ends, then the answer', async () => {
     ['handled', { message: fixtures.track, delivery, attempt: 1, durationMs: 70, runs, isStored: false }],
     ['answered', { message: fixtures.track, delivery, status: 200, error: undefined, durationMs: 70, elements: [] }],
   ])
+  expect(published).toMatchObject([['received', { message: fixtures.track, delivery }], events[0]])
+})
+
+it('nothing was handled for a channel that is heard too late to know when that began', async () => {
+  const { receiver, clock } = setUp()
+  receiver.on('*', () => wait(clock, 70))
+  const received = deliver(receiver, fixtures.track)
+  await clock.advance(0)
+  const published = listen()
+  await clock.advance(70)
+  expect(await received).toMatchObject({ status: 200 })
+  expect(published).toEqual([])
 })
 
 it('inline: what each handler threw, whatever it is', async () => {
@@ -94,7 +120,8 @@ it('the deadline: the runs that have ended, and nothing of what comes later', as
   expect(events[0]?.[1].runs).toHaveLength(1)
 })
 
-it('every refusal, with its bytes as far as they were read', async () => {
+it('every refusal, with its bytes as far as they were read; those may be forged, so that channels have none', async () => {
+  const published = listen()
   const { receiver, clock } = setUp()
   const { events } = observe(receiver)
   const forged = hostRequest({ headers: signedRequest(fixtures.track, 'a guess').headers })
@@ -128,6 +155,9 @@ it('every refusal, with its bytes as far as they were read', async () => {
     headers: forged.headers,
   })
   expect(events.map(([, { durationMs }]) => durationMs)).toEqual([0, 0, 0, 0, 4500, 0])
+  const refused = events.map(([, { error }]) => ['refused', { error, request: expect.any(Object) }])
+  expect(published).toEqual(refused)
+  expect(inspect(published, { depth: 9 })).not.toContain('<Buffer')
 })
 
 it('a provider of secrets that hangs: the bytes are there when the answer is', async () => {

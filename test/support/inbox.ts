@@ -9,7 +9,7 @@ import type { ReceiverOptions } from '../../src/receive/receiver-options.ts'
 import type { EventSchemas } from '../../src/receive/schema.ts'
 import type { Handler } from '../../src/receive/selection.ts'
 import { type EncryptionOptions, encryptQueue, readSeals, type Seals } from '../../src/store/encryption.ts'
-import type { ClaimedJob, HandleJob, Outcome, Queue, SaveState } from '../../src/store/queue-types.ts'
+import type { BeginTransaction, ClaimedJob, HandleJob, Outcome, Queue, SaveState } from '../../src/store/queue-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { deliver, setUp } from './receive.ts'
@@ -39,15 +39,23 @@ interface JobSetUp {
   readonly overrides?: Partial<Queue>
   readonly observer?: ReceiverObserver
   readonly save?: SaveState
+  readonly begin?: BeginTransaction
+  readonly inbox?: Partial<InboxOptions>
   /** Those with a name, by it; one without a name is there in any case. */
   readonly handlers?: Readonly<Record<string, Handler>>
 }
 
 /** Has the worker of an inbox handle one claimed job, by default a page message, and returns the outcome. */
-export async function handleJob(
-  job: Partial<ClaimedJob>,
-  { signal = new AbortController().signal, overrides = {}, observer = {}, save, handlers = {} }: JobSetUp = {},
-) {
+export async function handleJob(job: Partial<ClaimedJob>, options: JobSetUp = {}) {
+  const { ended, ...set } = await claimJob(job, options)
+  const outcome = await ended
+  const stored = 'complete' in outcome ? undefined : outcome.retryState
+  return { ...set, outcome, state: stored && JSON.parse(Buffer.from(stored).toString()) }
+}
+
+/** Has the worker begin with it; `ended` resolves to the outcome. */
+export async function claimJob(job: Partial<ClaimedJob>, options: JobSetUp = {}) {
+  const { signal = new AbortController().signal, overrides = {}, observer = {}, handlers = {}, save, begin } = options
   let handle: HandleJob | undefined
   const pushed: Uint8Array[] = []
   const push: Queue['push'] = async ([one]) => void pushed.push(one?.body as Uint8Array)
@@ -55,7 +63,7 @@ export async function handleJob(
     handle = given
     return () => {}
   }
-  const set = setUpInbox({}, {}, { push, work, ...overrides })
+  const set = setUpInbox(options.inbox, {}, { push, work, ...overrides })
   const handler = vi.fn()
   set.receiver.observe(observer)
   set.receiver.on('*', handler)
@@ -64,7 +72,6 @@ export async function handleJob(
   await deliver(set.receiver, fixtures.page)
   const body = pushed[0] as Uint8Array
   const claimed = { id: randomUUID(), body, claimCount: 1, firstAt: new Date(5), retryState: undefined, ...job }
-  const outcome = (await handle?.(claimed, signal, save)) as Outcome
-  const stored = 'complete' in outcome ? undefined : outcome.retryState
-  return { ...set, handler, outcome, state: stored && JSON.parse(Buffer.from(stored).toString()) }
+  const ended = handle?.(claimed, signal, save, begin) as Promise<Outcome>
+  return { ...set, handler, ended }
 }
