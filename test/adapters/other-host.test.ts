@@ -39,68 +39,61 @@ type Name = keyof typeof serves
 /** What a host does with a handler of `hookline/<name>`: returns what it throws at the mount, or for the first request. */
 type Call = (handler: never) => Promise<unknown>
 
-const express = (framework: typeof express5): Call => {
-  return async (handler) => {
-    const app = framework().post('/webhooks', handler)
-    let thrown: unknown
-    app.use((error: unknown, _request: unknown, response: http.ServerResponse, _next: unknown) => {
-      thrown = error
-      response.end()
-    })
-    await request(app).post('/webhooks').send({})
-    return thrown
-  }
+/** Returns the error that a framework gives to what it was told to call. */
+async function thrownIn(run: (keep: (error: unknown) => void) => unknown): Promise<unknown> {
+  let thrown: unknown
+  await run((error) => {
+    thrown = error
+  })
+  return thrown
 }
+
+const express =
+  (framework: typeof express5): Call =>
+  (handler) =>
+    thrownIn((keep) => {
+      const app = framework().post('/webhooks', handler)
+      app.use((error: unknown, _request: unknown, response: http.ServerResponse, _next: unknown) => {
+        keep(error)
+        response.end()
+      })
+      return request(app).post('/webhooks').send({})
+    })
 
 const hosts: Readonly<Record<string, Call>> = {
   'Express 4': express(express4 as unknown as typeof express5),
   'Express 5': express(express5),
-  Koa: async (handler) => {
-    const app = new Koa().use(handler)
-    let thrown: unknown
-    app.on('error', (error) => {
-      thrown = error
-    })
-    await request(app.callback()).post('/webhooks').send({})
-    return thrown
-  },
+  Koa: (handler) =>
+    thrownIn((keep) => {
+      const app = new Koa().use(handler).on('error', keep)
+      return request(app.callback()).post('/webhooks').send({})
+    }),
   'Fastify, registered': (handler) => call(handler, fastify(), {}, () => {}), // What a plugin throws ends the process.
-  'Fastify, a route': async (handler) => {
-    const app = fastify()
-    let thrown: unknown
-    app.setErrorHandler((error, _request, reply) => {
-      thrown = error
-      return reply.send('')
-    })
-    app.post('/webhooks', handler)
-    await app.inject({ method: 'POST', url: '/webhooks', payload: {} })
-    return thrown
-  },
-  Hono: async (handler) => {
-    const app = new Hono()
-    let thrown: unknown
-    app.onError((error, context) => {
-      thrown = error
-      return context.body(null)
-    })
-    app.post('/webhooks', handler)
-    await app.request('/webhooks', { method: 'POST', body: '{}' })
-    return thrown
-  },
+  'Fastify, a route': (handler) =>
+    thrownIn((keep) => {
+      const app = fastify()
+      app.setErrorHandler((error, _request, reply) => reply.send(keep(error) ?? ''))
+      app.post('/webhooks', handler)
+      return app.inject({ method: 'POST', url: '/webhooks', payload: {} })
+    }),
+  Hono: (handler) =>
+    thrownIn((keep) => {
+      const app = new Hono().onError((error, context) => context.body(keep(error) ?? null))
+      return app.post('/webhooks', handler).request('/webhooks', { method: 'POST', body: '{}' })
+    }),
   'a web Request': (handler) => call(handler, new Request('http://localhost/webhooks', { method: 'POST', body: '{}' })),
   Lambda: (handler) => {
     const body = Buffer.from('{}')
     return call(handler, GATEWAYS['HTTP API']({ method: 'POST', path: '/', query: '', headers: [], body }, true), {})
   },
-  'node:http': async (handler) => {
-    let thrown: unknown
-    const server = http.createServer(async (...args) => {
-      thrown = await call(handler, ...args)
-      args[1].end()
-    })
-    await request(server).post('/webhooks').send({})
-    return thrown
-  },
+  'node:http': (handler) =>
+    thrownIn((keep) => {
+      const server = http.createServer(async (...args) => {
+        keep(await call(handler, ...args))
+        args[1].end()
+      })
+      return request(server).post('/webhooks').send({})
+    }),
 }
 
 async function call(handler: (...args: readonly unknown[]) => unknown, ...args: readonly unknown[]): Promise<unknown> {

@@ -170,13 +170,7 @@ const ours: Client = {
       endpoint: `${collector}/v1/batch`,
       onError: (error) => errors.push(error),
     })
-    const call = <Call extends object>(fields: Call) => ({ ...fields, timestamp: TIME })
-    client.identify(call(CALLS.identify))
-    client.track(call(CALLS.track))
-    client.page(call(CALLS.page))
-    client.screen(call(CALLS.screen))
-    client.group(call(CALLS.group))
-    client.alias(call(CALLS.alias))
+    for (const type of SIX) client[type]({ ...CALLS[type], timestamp: TIME } as never)
     await client.close()
     if (errors.length > 0) throw errors[0]
   },
@@ -200,13 +194,7 @@ const analyticsNode: Client = {
   types: SIX,
   async run(collector) {
     const { client, errors } = openAnalytics(collector)
-    const call = <Call extends object>(fields: Call) => ({ ...fields, timestamp: new Date(TIME) })
-    client.identify(call(CALLS.identify))
-    client.track(call(CALLS.track))
-    client.page(call(CALLS.page))
-    client.screen(call(CALLS.screen))
-    client.group(call(CALLS.group))
-    client.alias(call(CALLS.alias))
+    for (const type of SIX) client[type]({ ...CALLS[type], timestamp: new Date(TIME) } as never)
     await client.closeAndFlush()
     if (errors.length > 0) throw errors[0]
   },

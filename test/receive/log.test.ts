@@ -98,18 +98,12 @@ describe('by default a receiver prints', () => {
     expect(type).not.toContain('s3cret')
   })
 
-  it('nothing for a request that comes while it closes, or after', async () => {
-    const { printed, receiver } = setUp()
-    await receiver.close()
-    await deliver(receiver, fixtures.page)
-    expect(printed).toEqual([])
-  })
-
-  it('what it left out in the last minute when it closes', async () => {
+  it('what it left out in the last minute when it closes, and nothing for a request that comes after', async () => {
     const { lines, receiver } = setUp()
     for (let index = 0; index < 3; index++) await deliver(receiver, fixtures.page, 'a guess')
     await receiver.close()
-    expect(lines()[1]).toMatch(/^hookline: 2 .*signature_mismatch/)
+    await deliver(receiver, fixtures.page)
+    expect(lines().slice(1)).toEqual([expect.stringMatching(/^hookline: 2 .*signature_mismatch/)])
   })
 })
 
