@@ -26,17 +26,8 @@ describe('traitName', () => {
     )
   })
 
-  it.each([
-    ['', 'an empty string'],
-    ['!?', "'!?'"],
-    [undefined, 'undefined'],
-    [5, 'a number'],
-  ])('refuses %j', (name, found) => {
-    expect(() => traitName(name as never)).toThrow(
-      new TypeError(
-        `The name of an audience or a trait must be a string with a letter or a digit. Got ${found}. Pass a name such as 'High Value Users'.`,
-      ),
-    )
+  it.each(['', '!?', undefined, 5])('refuses %j', (name) => {
+    expect(() => traitName(name as never)).toThrow(TypeError)
   })
 })
 

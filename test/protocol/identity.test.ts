@@ -52,15 +52,10 @@ describe('a message is about a user', () => {
   })
 })
 
-it.each<[unknown, string]>([
-  [undefined, 'undefined'],
-  ['', 'an empty string'],
-  [[], 'an empty list'],
-  [5, 'a number'],
-  [['ada', ''], 'an empty string'],
-  [['ada', undefined], 'undefined'],
-  [{ userId: 'ada' }, 'an object'],
-])('refuses ids that are %j', (ids, found) => {
-  const message = `\`ids\` must be the id of a user or a list of ids. Got ${found}. Pass an id, for example 'user-1'.`
-  expect(() => matchUser(ids as never)).toThrow(new TypeError(message))
-})
+it.each([undefined, '', [], 5, ['ada', ''], ['ada', undefined], { userId: 'ada' }])(
+  'refuses ids that are %j',
+  (ids) => {
+    expect(() => matchUser(ids as never)).toThrow(TypeError)
+    expect(() => matchUser(ids as never)).toThrow('`ids`')
+  },
+)

@@ -59,24 +59,18 @@ describe('what real senders write in place of the documented form', () => {
     type: 'track',
     event: 'Product Viewed',
     anonymousId: 'a-1',
-    userId: '',
     integrations: { All: true },
     properties: { price: 12 },
   }
-  const { userId: _, ...anonymous } = visitor
 
   it.each<[string, object, object]>([
-    ['an empty userId, as browsers send it of a visitor', visitor, anonymous],
+    ['an empty userId, as browsers send it of a visitor', { userId: '' }, {}],
     [
       'other ids that are empty',
-      { ...anonymous, userId: 'u', anonymousId: '', messageId: '' },
-      { ...visitor, userId: 'u', anonymousId: undefined },
+      { userId: 'u', anonymousId: '', messageId: '' },
+      { userId: 'u', anonymousId: undefined },
     ],
-    [
-      'numeric ids',
-      { ...anonymous, userId: 815, anonymousId: 0, messageId: 7 },
-      { ...visitor, userId: '815', anonymousId: '0', messageId: '7' },
-    ],
+    ['numeric ids', { userId: 815, anonymousId: 0, messageId: 7 }, { userId: '815', anonymousId: '0', messageId: '7' }],
     ['a numeric groupId', { type: 'group', userId: 1, groupId: 2 }, { type: 'group', userId: '1', groupId: '2' }],
     [
       'numeric ids of an alias',
@@ -86,18 +80,14 @@ describe('what real senders write in place of the documented form', () => {
     ['a numeric userId to delete', { type: 'delete', userId: 815 }, { type: 'delete', userId: '815' }],
     [
       'null for an object or a time',
-      { ...anonymous, context: null, properties: null, traits: null, integrations: null, timestamp: null },
-      { ...anonymous, properties: undefined, integrations: undefined },
+      { context: null, properties: null, traits: null, integrations: null, timestamp: null },
+      { properties: undefined, integrations: undefined },
     ],
-    [
-      'milliseconds',
-      { ...anonymous, timestamp: 1_768_469_400_123 },
-      { ...anonymous, timestamp: '2026-01-15T09:30:00.123Z' },
-    ],
-    ['seconds', { ...anonymous, timestamp: 1_768_469_400.5 }, { ...anonymous, timestamp: '2026-01-15T09:30:00.500Z' }],
-  ])('%s', (_what, sent, message) => {
-    const expected = JSON.parse(JSON.stringify(message))
-    expect(parse(bytesOf(sent))).toStrictEqual(expected)
+    ['milliseconds', { timestamp: 1_768_469_400_123 }, { timestamp: '2026-01-15T09:30:00.123Z' }],
+    ['seconds', { timestamp: 1_768_469_400.5 }, { timestamp: '2026-01-15T09:30:00.500Z' }],
+  ])('%s', (_what, sent, read) => {
+    const expected = JSON.parse(JSON.stringify({ ...visitor, ...read }))
+    expect(parse(bytesOf({ ...visitor, ...sent }))).toStrictEqual(expected)
     expect(parse(bytesOf(expected))).toStrictEqual(expected)
   })
 
@@ -118,19 +108,8 @@ describe('what real senders write in place of the documented form', () => {
 })
 
 describe('body_not_json', () => {
-  it.each([
-    ['', 'Got 0 bytes'],
-    ['{"type":', 'must be valid JSON'],
-    ['[]', 'a single JSON object. Got an empty list'],
-    ['5', 'Got a number'],
-    [
-      `${'['.repeat(250_000)}${']'.repeat(250_000)}`,
-      'a single JSON object. Got a list. Send one JSON object per request',
-    ],
-  ])('%.12s', (body, says) => {
-    const error = errorOf(bytesOf(body))
-    expect([error.code, error.status]).toEqual(['body_not_json', 400])
-    expect(error.message).toContain(says)
+  it.each(['', '{"type":', '[]', '5', `${'['.repeat(250_000)}${']'.repeat(250_000)}`])('%.12s', (body) => {
+    expect(errorOf(bytesOf(body))).toMatchObject({ code: 'body_not_json', status: 400 })
   })
 
   it('says where, and quotes nothing of the body', () => {
@@ -276,13 +255,5 @@ describe('properties', () => {
 })
 
 it('refuses text: bytes are what was signed', () => {
-  for (const [body, found] of [
-    ['{}', 'a string'],
-    [{}, 'an object'],
-    [[1], 'a list'],
-  ]) {
-    const fault = `parse: body must be the exact bytes as a Uint8Array. Got ${found}. Pass the bytes as they arrived`
-    expect(() => parse(body as never)).toThrow(TypeError)
-    expect(() => parse(body as never)).toThrow(fault)
-  }
+  for (const body of ['{}', {}, [1]]) expect(() => parse(body as never)).toThrow(TypeError)
 })

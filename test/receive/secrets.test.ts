@@ -149,12 +149,6 @@ describe('a secret provider', () => {
 
   it.each([
     ['rejects', () => Promise.reject(new Error('sealed'))],
-    [
-      'throws',
-      () => {
-        throw new Error('sealed')
-      },
-    ],
     ['gives nothing', async () => undefined],
     ['gives an empty secret', async () => ''],
   ])('that %s: 503, and it is asked again a second later', async (_what, fail) => {
