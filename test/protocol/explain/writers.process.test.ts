@@ -106,19 +106,6 @@ test('a serialiser that refuses lone surrogates is not named for what Go makes o
   expect(causes[0]?.writers?.filter((name) => !name.includes('of Go'))).toEqual([])
 })
 
-describe('JavaScript', () => {
-  const indents = { '': '', ' with an indent of 2': 2 }
-  it.each(names)('%s', (name) => {
-    const value = JSON.parse(BODIES[name] ?? '')
-    const signed = Object.entries(indents).map(([settings, indent]) => {
-      const text = JSON.stringify(value, null, indent)
-      const writer = `JSON.stringify of JavaScript${settings}`
-      return { writer, signature: sign(text, SECRET), bytes: Buffer.from(text) }
-    })
-    expectNamed(bytesOf(name), signed)
-  })
-})
-
 test.each<[writer: string, written: string, body?: string]>([
   ['json.Marshal of Go', '{"text":"\\b\\f\\u001f\\u003c\\u2028"}'],
   ['json.Marshal of Go with SetEscapeHTML(false)', '{"text":"\\b\\f\\u001f<\\u2028"}'],
