@@ -1,8 +1,8 @@
 /** All seven types from each client to the handlers of a receiver, over real sockets: each client on a framework, and each framework. */
 
 import { expect, test } from 'vitest'
-import { CALLS, clients, TIME } from './clients.ts'
-import { frameworks } from './frameworks.ts'
+import { CALLS, clients, openAnalytics, TIME } from './clients.ts'
+import { frameworks, serveOnExpress } from './frameworks.ts'
 import { startPath } from './start.ts'
 
 const ARRIVED = {
@@ -38,4 +38,17 @@ test.each(pairs)('what $client sends arrives on $framework', async ({ given: { t
     }
     expect(JSON.stringify(message)).not.toContain('the-key')
   }
+})
+
+test('batches of the size that @segment/analytics-node makes of its own arrive whole', async () => {
+  const { url, settle } = await startPath(serveOnExpress)
+  const { client, errors } = openAnalytics(url, { flushAt: 20 })
+  for (let index = 0; index < 205; index++) client.track({ userId: 'u', event: 'E', properties: { index } })
+  await client.closeAndFlush()
+  const messages = await settle()
+
+  const indexes = messages.map((message) => message.type === 'track' && message.properties?.index)
+  expect(errors).toEqual([])
+  expect(new Set(indexes).size).toBe(205)
+  expect(messages).toHaveLength(205)
 })

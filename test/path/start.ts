@@ -2,15 +2,14 @@
 
 import { onTestFinished } from 'vitest'
 import { createCollector } from '../../src/collector.ts'
-import { createReceiver, type Endpoint, type Message } from '../../src/index.ts'
+import { createReceiver, type Message } from '../../src/index.ts'
 import { createDestination } from '../../src/sender.ts'
 import { WRITE_KEY } from './clients.ts'
 import type { Serve } from './frameworks.ts'
 
 const sharedSecret = 'secret'
 
-/** Starts the path on a framework. `wrap` may put something of its own before the collector. */
-export async function startPath(serve: Serve, wrap: (collector: Endpoint) => Endpoint = (collector) => collector) {
+export async function startPath(serve: Serve) {
   const handled: { readonly message: Message; readonly verified: boolean }[] = []
   const receiver = createReceiver({ secret: sharedSecret })
   receiver.on('*', (message, { verified }) => void handled.push({ message, verified: verified !== false }))
@@ -22,7 +21,7 @@ export async function startPath(serve: Serve, wrap: (collector: Endpoint) => End
   })
   return {
     collector,
-    url: await serve(wrap(collector), '/analytics'),
+    url: await serve(collector, '/analytics'),
     handled,
     async settle(): Promise<readonly Message[]> {
       await destination.close()
