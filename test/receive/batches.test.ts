@@ -14,7 +14,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
   it('each element is a delivery of its source, in order; its place tells it from a copy', async () => {
     const sent = [...some, some[0]]
     const set = setUpBatches(way, { secret: { source: () => 'shop', secrets: () => ['older', secret] } })
-    set.receiver.on('*', set.handle)
 
     const received = await set.post(sent)
 
@@ -31,7 +30,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
 
   it('a message that comes alone is one as ever', async () => {
     const set = setUpBatches(way)
-    set.receiver.on('*', set.handle)
     const body = ` ${JSON.stringify(fixtures.track)} `
     const received = await set.send(body, sign(body, secret))
     expect(received).toMatchObject({ ok: true, message: fixtures.track })
@@ -41,7 +39,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
 
   it('does not handle it again when it comes again, except inline', async () => {
     const set = setUpBatches(way)
-    set.receiver.on('*', set.handle)
     const events = countEvents()
     await set.post(some)
     expect(await set.post(some)).toMatchObject({ ok: true, status: 200 })
@@ -60,7 +57,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
     ['body_not_json', null],
   ])('an element that is %s is reported, and makes no sender come again: %j', async (code, element) => {
     const set = setUpBatches(way)
-    set.receiver.on('*', set.handle)
     const events = countEvents()
     const received = await set.post([some[0], element, some[2]])
     expect(received).toMatchObject({ ok: false, status: 200, body: '{"ok":true}', error: { code } })
@@ -76,7 +72,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
 
   it('an element that nests deeper than the stack is one that is invalid', async () => {
     const set = setUpBatches(way)
-    set.receiver.on('*', set.handle)
     const body = `[${JSON.stringify(some[0])},{"deep":${'['.repeat(100_000)}${']'.repeat(100_000)}}]`
     const received = await set.send(body, sign(body, secret))
     expect(received.status).toBe(200)
@@ -87,7 +82,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
 
   it('one whose handler fails makes the sender come again, and the others are not handled again, except inline', async () => {
     const set = setUpBatches(way)
-    set.receiver.on('*', set.handle)
     let isBroken = true
     set.handler.run = ({ userId }) => {
       if (isBroken && userId === 'ben') throw new Error('out of stock')
@@ -121,7 +115,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
     ['no end', '[{}', 'body_not_json', 400],
   ] as const)('%s is refused as a whole', async (_what, body, code, status) => {
     const set = setUpBatches(way, { batchLimit: 3 })
-    set.receiver.on('*', set.handle)
     const received = await set.send(body, sign(body, secret))
     expect(received).toMatchObject({ ok: false, error: { code } })
     expect('elements' in received).toBe(false)
@@ -134,7 +127,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
 
   it('without a secret: every element is unverified, and known by the body and its place', async () => {
     const set = setUpBatches(way, { allowUnsigned: true })
-    set.receiver.on('*', set.handle)
     for (let time = 0; time < 2; time++) await set.send(JSON.stringify([some[0], some[0], {}]), '')
     expect(set.users()).toEqual(way === 'inline' ? ['ada', 'ada', 'ada', 'ada'] : ['ada', 'ada'])
     expect(new Set(set.seen.map(({ delivery }) => delivery.verified))).toEqual(new Set([false]))
@@ -153,7 +145,6 @@ describe('a batch without an inbox', () => {
         rejected.push(`${error.code} ${Buffer.from(bytes)} ${typeof headers['x-signature']}`)
       },
     })
-    set.receiver.on('*', set.handle)
     const batch = [some[0], { type: 'purchase' }]
     expect(await set.post(batch)).toMatchObject({ status: 500, error: { code: 'handler_failed' } })
     isFull = false
@@ -166,7 +157,6 @@ describe('a batch without an inbox', () => {
     '%s: the deadline ends it, and says what became of each element',
     async (way) => {
       const set = setUpBatches(way)
-      set.receiver.on('*', set.handle)
       const held = Promise.withResolvers<void>()
       set.handler.run = ({ userId }) => (userId === 'ben' ? held.promise : undefined)
       const events = countEvents()
@@ -192,7 +182,6 @@ describe('a batch without an inbox', () => {
   it('copies by a key of yours are handled once, also in one batch', async () => {
     const key = vi.fn((message: { messageId?: string }) => String(message.messageId))
     const set = setUpBatches('inline', { dedupe: { store: memoryDedupe(), key } })
-    set.receiver.on('*', set.handle)
     const batch = [track('ada', { messageId: '1' }), track('ben', { messageId: '1' }), track('cy', { messageId: '2' })]
     expect(await set.post(batch)).toMatchObject({ ok: true })
     expect(set.users()).toEqual(['ada', 'cy'])

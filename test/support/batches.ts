@@ -29,10 +29,10 @@ export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
   const set = setUp({ batches: true, ...ways[way], ...options, clock })
   const seen: { readonly message: Message; readonly delivery: Delivery }[] = []
   const handler = { run: (_message: Message, _delivery: Delivery): unknown => undefined }
-  const handle = (message: Message, delivery: Delivery): unknown => {
+  set.receiver.on('*', (message, delivery) => {
     seen.push({ message, delivery })
     return handler.run(message, delivery)
-  }
+  })
   let isStarted = false
   return {
     ...set,
@@ -40,7 +40,6 @@ export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
     queue,
     seen,
     handler,
-    handle,
     users: () => seen.map(({ message }) => message.userId),
     async send(body: string, signature: string, signal = Promise.resolve()): Promise<Received> {
       const received = await set.receiver.receive(Buffer.from(body), { 'x-signature': signature })
