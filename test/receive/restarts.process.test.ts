@@ -7,35 +7,6 @@ import { newFile } from '../store/sqlite/set-up.ts'
 import { needs } from '../support/needs.ts'
 import { startProgram } from '../support/program.ts'
 import { deliver, secret } from '../support/receive.ts'
-import { until } from '../support/until.ts'
-
-it('a message that no handler saw in eight processes, each closed as it began, is handled once and not dead', async () => {
-  const seen: string[] = []
-  const path = newFile()
-  const open = () => {
-    const inbox = sqliteQueue({ path })
-    const receiver = createReceiver({ secret, inbox })
-    receiver.on('*', ({ type }) => seen.push(type))
-    return { inbox, receiver }
-  }
-  const first = open()
-  await deliver(first.receiver, fixtures.track)
-  await first.receiver.close({ graceMs: 0 })
-  for (let restart = 0; restart < 8; restart += 1) {
-    const { receiver } = open()
-    receiver.start()
-    await Promise.resolve() // By now it claims.
-    await receiver.close({ graceMs: 0 })
-  }
-  expect(seen).toEqual([])
-  const { inbox, receiver } = open()
-  receiver.start()
-  await until(() => seen.length === 1)
-  await inbox.drain()
-  expect(seen).toEqual(['track'])
-  expect(await inbox.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
-  await receiver.close({ graceMs: 0 })
-})
 
 it('a message that ends the process dies alone: of 100 that are handled together, the others are handled', {
   ...needs('POSIX'), // Windows does not tell a killed process from one that ended with 1.

@@ -1,21 +1,18 @@
-/** A function on AWS Lambda stores, another process works: on Redis and on PostgreSQL. */
+/** One process stores, another one works: on Redis and on PostgreSQL. */
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { serve } from '../../adapters/lambda.ts'
 import { createReceiver } from '../../src/receive/create-receiver.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { signed } from '../contracts/adapter.ts'
 import { useServers } from '../store/on-servers.ts'
-import { clientOfLambda, GATEWAYS } from '../support/lambda.ts'
 import { needs } from '../support/needs.ts'
-import { secret } from '../support/receive.ts'
+import { deliver, secret } from '../support/receive.ts'
 
 const servers = useServers()
 
 describe.each(['Redis', 'PostgreSQL'] as const)('on %s', (server) => {
   it(
-    'what a function stores is handled by the work of another, again and again, and given back at its end',
+    'what one process stores is handled by the work of another, again and again, and given back at its end',
     needs(server),
     async () => {
       const name = randomUUID()
@@ -33,11 +30,9 @@ describe.each(['Redis', 'PostgreSQL'] as const)('on %s', (server) => {
       working.on('*', async () => {
         if (isSlow) await new Promise(() => {})
       })
-      const { send } = clientOfLambda(serve(storing), GATEWAYS['HTTP API'], true)
       const store = async (count: number) => {
         for (let index = 0; index < count; index += 1) {
-          const reply = await send(signed(JSON.stringify({ ...fixtures.track, messageId: randomUUID() })))
-          expect(reply?.status).toBe(200)
+          expect((await deliver(storing, { ...fixtures.track, messageId: randomUUID() })).status).toBe(200)
         }
       }
 
