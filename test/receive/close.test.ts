@@ -29,27 +29,6 @@ function setUpHeld(...[inbox, options, overrides]: Parameters<typeof setUpInbox>
 }
 
 describe('close, with an inbox', () => {
-  it('lets a push that is under way succeed, and closes the queue after it', async () => {
-    const held = Promise.withResolvers<void>()
-    const set = setUpHeld({}, {}, {})
-    const { memory } = set
-    const push: typeof memory.push = async (jobs) => {
-      await held.promise
-      return memory.push(jobs)
-    }
-    const other = setUpHeld({ queue: { ...memory, push } }, { clock: set.clock })
-    const received = deliver(other.receiver, page('under way'))
-    await set.clock.advance(0)
-    const state = other.closing()
-    await set.clock.advance(1000)
-    expect(state).toEqual({})
-    held.resolve()
-    expect(await received).toMatchObject({ ok: true, status: 200 })
-    await set.clock.advance(0)
-    expect(state.left).toHaveLength(1)
-    await expect(memory.push([])).rejects.toMatchObject({ code: 'shutting_down' })
-  })
-
   it('waits for handlers as long as the grace lasts, without firing their signal', async () => {
     const { receiver, clock, held, signals, closing } = setUpHeld()
     receiver.start()

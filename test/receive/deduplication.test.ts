@@ -68,15 +68,6 @@ describe('dedupe', () => {
     expect(seen).toHaveLength(1)
   })
 
-  it('handles the retry of a message whose handler failed', async () => {
-    const { receiver, seen, handler } = setUpDedupe(memoryDedupe())
-    handler.run = () => Promise.reject(new Error('no'))
-    expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 500, error: { code: 'handler_failed' } })
-    handler.run = () => {}
-    expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 200 })
-    expect(seen).toHaveLength(2)
-  })
-
   it('goes by a key of yours, however long it is; it sees the message before its schema', async () => {
     const schema = schemaOf(() => ({ value: {} }))
     const { store, log } = scripted()

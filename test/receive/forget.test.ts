@@ -63,15 +63,6 @@ describe('a receiver forgets', () => {
     expect(await receiver.health()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
   })
 
-  it('no delete that waits or failed: it carries the request', async () => {
-    const { receiver, clock } = setUpInbox({ retries: [] })
-    receiver.on('*', fail).start()
-    await deliver(receiver, fixtures.delete)
-    await clock.advance(0)
-    expect(await receiver.forget('user-1')).toEqual({ deleted: 0, active: 0 })
-    expect(await receiver.deadLetters()).toMatchObject([{ message: { type: 'delete' } }])
-  })
-
   it('what is no envelope by the JSON that it is', async () => {
     const { receiver, memory } = setUpInbox()
     await memory.push([
@@ -83,25 +74,23 @@ describe('a receiver forgets', () => {
   })
 })
 
-describe('a receiver drops dead letters', () => {
-  it('by the reason that is listed, not by the one that the queue stores', async () => {
-    const [id, body] = ['00000000-0000-4000-8000-000000000001', Buffer.from('')]
-    const lost = { id, body, reason: 'the row is broken', retryState: undefined, failedAt: new Date(5) }
-    const dropped: unknown[] = []
-    const drop: Queue['drop'] = async (which) => {
-      const { matches, ...rest } = which as StoredDeadLetterFilter
-      dropped.push([matches?.(lost), rest])
-      return 1
-    }
-    const { receiver } = setUpInbox({}, {}, { drop })
-    const olderThan = new Date(5)
-    await receiver.drop({ reason: 'unreadable', olderThan })
-    await receiver.drop({ reason: 'crashed' })
-    await receiver.drop({ olderThan })
-    expect(dropped).toEqual([
-      [true, { olderThan }],
-      [false, {}],
-      [true, { olderThan }],
-    ])
-  })
+it('a receiver drops dead letters by the reason that is listed, not by the one that the queue stores', async () => {
+  const [id, body] = ['00000000-0000-4000-8000-000000000001', Buffer.from('')]
+  const lost = { id, body, reason: 'the row is broken', retryState: undefined, failedAt: new Date(5) }
+  const dropped: unknown[] = []
+  const drop: Queue['drop'] = async (which) => {
+    const { matches, ...rest } = which as StoredDeadLetterFilter
+    dropped.push([matches?.(lost), rest])
+    return 1
+  }
+  const { receiver } = setUpInbox({}, {}, { drop })
+  const olderThan = new Date(5)
+  await receiver.drop({ reason: 'unreadable', olderThan })
+  await receiver.drop({ reason: 'crashed' })
+  await receiver.drop({ olderThan })
+  expect(dropped).toEqual([
+    [true, { olderThan }],
+    [false, {}],
+    [true, { olderThan }],
+  ])
 })
