@@ -1,9 +1,11 @@
 /** All seven types from each client to the handlers of a receiver, over real sockets: each client on a framework, and each framework. */
 
-import { expect, test } from 'vitest'
-import { CALLS, clients, openAnalytics, TIME } from './clients.ts'
-import { frameworks, serveOnExpress } from './frameworks.ts'
-import { startPath } from './start.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { createCollector } from '../../src/collector.ts'
+import { createReceiver, type Endpoint, type Message } from '../../src/index.ts'
+import { createDestination } from '../../src/sender.ts'
+import { type Host, hosts } from '../support/hosts.ts'
+import { CALLS, clients, openAnalytics, TIME, WRITE_KEY } from './clients.ts'
 
 const ARRIVED = {
   ...CALLS,
@@ -12,16 +14,38 @@ const ARRIVED = {
 
 const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-const all = Object.entries(clients)
-const pairs = all.flatMap(([client, given], index) =>
+const frameworks = hosts.filter(({ name }) => ['Express 5', 'Koa 3', 'Fastify 5'].includes(name))
+const pairs = Object.entries(clients).flatMap(([client, given], index) =>
   // Each client, and each framework, in turn; ours on each of them.
-  Object.entries(frameworks)
+  frameworks
     .filter((_, at) => client === 'hookline' || at === index % 3)
-    .map(([framework, serve]) => ({ client, framework, given, serve })),
+    .map((host) => ({ client, framework: host.name, given, host })),
 )
 
-test.each(pairs)('what $client sends arrives on $framework', async ({ given: { types, time = TIME, run }, serve }) => {
-  const { url, collector, handled, settle } = await startPath(serve)
+/** Everything between a client and a handler. */
+async function startPath(host: Host) {
+  const serve = async (endpoint: Endpoint): Promise<string> => {
+    const { port, close } = await host.start(endpoint, 'nothing')
+    onTestFinished(close)
+    return `http://127.0.0.1:${port}/webhooks`
+  }
+  const handled: { readonly message: Message; readonly verified: boolean }[] = []
+  const receiver = createReceiver({ secret: 'secret' })
+  receiver.on('*', (message, { verified }) => void handled.push({ message, verified: verified !== false }))
+  const destination = createDestination({ webhooks: [{ url: await serve(receiver) }], sharedSecret: 'secret' })
+  onTestFinished(() => void destination.close({ graceMs: 0 }))
+  const collector = createCollector({
+    sources: [{ name: 'shop', kind: 'web', writeKey: WRITE_KEY, destinations: [destination] }],
+  })
+  const settle = async () => {
+    await destination.close()
+    return handled.map(({ message }) => message)
+  }
+  return { collector, url: await serve(collector), handled, settle }
+}
+
+test.each(pairs)('what $client sends arrives on $framework', async ({ given: { types, time = TIME, run }, host }) => {
+  const { url, collector, handled, settle } = await startPath(host)
 
   await run(url)
   expect(await collector.delete('user-1')).toEqual([{ source: 'shop', queued: 1 }])
@@ -41,7 +65,7 @@ test.each(pairs)('what $client sends arrives on $framework', async ({ given: { t
 })
 
 test('batches of the size that @segment/analytics-node makes of its own arrive whole', async () => {
-  const { url, settle } = await startPath(serveOnExpress)
+  const { url, settle } = await startPath(frameworks[0] as Host)
   const { client, errors } = openAnalytics(url, { flushAt: 20 })
   for (let index = 0; index < 205; index++) client.track({ userId: 'u', event: 'E', properties: { index } })
   await client.closeAndFlush()
