@@ -1,18 +1,18 @@
 /** What is particular to Lambda: the gateways' events and answers, its time limit, and what may not go on after an answer. */
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type LambdaEvent, serve } from '../../adapters/lambda.ts'
 import { createCollector } from '../../src/collector.ts'
-import { createReceiver, type Delivery, type HooklineError, type ReceiverOptions } from '../../src/index.ts'
+import { createReceiver, type Delivery, type ReceiverOptions } from '../../src/index.ts'
+import { systemClock } from '../../src/kit/clock.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { sqliteQueue } from '../../src/queues-sqlite.ts'
 import { createDestination } from '../../src/sender.ts'
-import { fixtures, manualClock } from '../../src/testing.ts'
+import { fixtures } from '../../src/testing.ts'
 import { secret, signed } from '../contracts/adapter.ts'
+import { newFile } from '../store/sqlite/set-up.ts'
 import { GATEWAYS, requestOf } from '../support/lambda.ts'
+import { setUp as createParts } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 import type { Wire } from '../support/wire.ts'
 
@@ -22,16 +22,10 @@ const context = (ms: number) => ({ getRemainingTimeInMillis: () => ms })
 type Gateway = keyof typeof GATEWAYS
 
 function setUp(options: Partial<ReceiverOptions> = {}) {
-  const errors: HooklineError[] = []
-  const addresses: (string | undefined)[] = []
+  const set = createParts(options)
   const handled: Delivery[] = []
-  const onError: ReceiverOptions['onError'] = (error, request) => {
-    errors.push(error)
-    addresses.push(request.remoteAddress)
-  }
-  const receiver = createReceiver({ secret, onError, ...options })
-  receiver.on('*', (_message, delivery) => handled.push(delivery))
-  return { receiver, handler: serve(receiver), errors, addresses, handled }
+  set.receiver.on('*', (_message, delivery) => handled.push(delivery))
+  return { ...set, handler: serve(set.receiver), handled }
 }
 
 function eventOf(gateway: Gateway, wire: Wire, isBase64 = true): LambdaEvent {
@@ -75,9 +69,10 @@ describe.each(Object.keys(GATEWAYS) as Gateway[])('%s', (gateway) => {
   })
 
   it('says who connected, where the gateway does', async () => {
-    const { handler, addresses } = setUp()
+    const { handler, failed } = setUp()
     await handler(eventOf(gateway, signed(track, { 'x-signature': '' })))
-    expect(addresses).toEqual([gateway.startsWith('load balancer') ? undefined : '203.0.113.7'])
+    const remoteAddress = gateway.startsWith('load balancer') ? undefined : '203.0.113.7'
+    expect(failed).toMatchObject([{ remoteAddress }])
   })
 })
 
@@ -136,8 +131,7 @@ describe('the time that is left', () => {
     ['more than the deadline', 30_000, 4500],
     ['hardly any', 150, 0],
   ])('%s: answers before Lambda ends the function', async (_what, remainingMs, answeredMs) => {
-    const clock = manualClock()
-    const { receiver, handler, handled, errors } = setUp({ clock })
+    const { receiver, handler, handled, errors, clock } = setUp()
     receiver.on('track', () => new Promise(() => {}))
     const answering = handler(eventOf('HTTP API', signed(track)), context(remainingMs))
     await until(() => handled.length === 1)
@@ -154,7 +148,7 @@ describe('the time that is left', () => {
   })
 
   it('keeps nothing running after the answer', async () => {
-    const { handler } = setUp()
+    const { handler } = setUp({ clock: systemClock })
     const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     await handler(eventOf('HTTP API', signed(track)), context(1000))
     expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBe(before)
@@ -188,13 +182,9 @@ describe('what would work on after the answer', () => {
   })
 
   it('is refused: a started inbox, also when that was after serve', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'hookline-'))
-    const inbox = sqliteQueue({ path: join(directory, 'inbox.sqlite'), name: 'inbox' })
+    const inbox = sqliteQueue({ path: newFile() })
     const { receiver, handler, handled } = setUp({ inbox })
-    onTestFinished(async () => {
-      await receiver.close()
-      rmSync(directory, { recursive: true, maxRetries: 9 })
-    })
+    onTestFinished(async () => void (await receiver.close()))
 
     expect((await handler(event)).statusCode).toBe(200)
     expect((await inbox.counts()).waiting).toBe(1)

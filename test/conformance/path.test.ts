@@ -1,15 +1,14 @@
 /** Rules of docs/specification.md that need the whole path: client → collector → destination → what arrives. */
 
-import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { ClientOptions } from '../../src/collect/client-options.ts'
 import { type CollectorDestination, createCollector } from '../../src/collector.ts'
 import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/protocol/limits.ts'
 import type { CallType } from '../../src/protocol/type-table.ts'
 import { LAST_START_MS } from '../../src/send/schedule.ts'
-import type { DestinationOptions } from '../../src/sender.ts'
 import { fixtures, manualClock, type Script } from '../../src/testing.ts'
 import { watchConsole } from '../support/console.ts'
+import { hmac } from '../support/hmac.ts'
 import { CALLS, CLIENT_ADDRESS, layPath, type PathOptions } from './lay-path.ts'
 
 const CALL_TYPES = Object.keys(CALLS) as CallType[]
@@ -21,13 +20,6 @@ async function arrival(type: (typeof FIVE)[number], fields: object = {}, options
   path.client[type]({ ...CALLS[type], ...fields } as never)
   const [message] = await path.arrive()
   return { ...path, message }
-}
-
-async function requestOf(options: Partial<DestinationOptions>, message: object = fixtures.track) {
-  const { clock, destination, captured } = layPath({ destination: options })
-  await destination.send(message as never)
-  await clock.advance(0)
-  return captured.requests[0] as (typeof captured.requests)[0]
 }
 
 /** The bodies of each call and of a deletion. */
@@ -116,9 +108,12 @@ test('with a shared secret every request is signed, to each URL and at each atte
 
 test('the signature is the lowercase hexadecimal HMAC-SHA1 of the body in UTF-8', async () => {
   for (const sharedSecret of ['secret', 'sécret', 'x'.repeat(65)]) {
-    const { headers, bytes } = await requestOf({ sharedSecret }, { ...fixtures.track, event: 'Größe ☃' })
+    const { clock, destination, captured } = layPath({ destination: { sharedSecret } })
+    await destination.send({ ...fixtures.track, event: 'Größe ☃' })
+    await clock.advance(0)
 
-    expect(headers['x-signature']).toBe(createHmac('sha1', sharedSecret).update(bytes).digest('hex'))
+    const [{ headers, bytes = Buffer.of() } = {}] = captured.requests
+    expect(headers?.['x-signature']).toBe(hmac(bytes, sharedSecret))
     expect(bytes.toString('utf8')).toContain('Größe ☃')
   }
 })

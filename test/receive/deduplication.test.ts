@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Message, ReceiverOptions } from '../../src/index.ts'
-import type { Claim, Dedupe } from '../../src/receive/dedupe.ts'
+import type { Dedupe } from '../../src/receive/dedupe.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { fixtures, manualClock } from '../../src/testing.ts'
 import { deliver, schemaOf, setUp } from '../support/receive.ts'
@@ -9,7 +9,7 @@ const fail = () => {
   throw new Error('disk on fire')
 }
 
-type Step = 'claim' | 'confirm' | 'release'
+type Step = 'confirm' | 'release'
 
 function scripted(script: Partial<Record<Step, () => unknown>> = {}) {
   const log: string[] = []
@@ -20,11 +20,11 @@ function scripted(script: Partial<Record<Step, () => unknown>> = {}) {
   const store: Dedupe = {
     claim: (key) => {
       log.push(`claim ${key.length}`)
-      return (script.claim?.() as Claim) ?? { confirm: record('confirm'), release: record('release') }
+      return { confirm: record('confirm'), release: record('release') }
     },
     close() {},
   }
-  return { store, log, claimed: { confirm: record('confirm'), release: record('release') } }
+  return { store, log }
 }
 
 function setUpDedupe(dedupe: ReceiverOptions['dedupe'], options: ReceiverOptions = {}) {

@@ -1,12 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { inspect } from 'node:util'
-import { expect, it, onTestFinished } from 'vitest'
-import { HooklineError } from '../../src/protocol/error.ts'
-import type { Delivery } from '../../src/receive/delivery.ts'
-import type { AnsweredEvent, ReceiverObserver } from '../../src/receive/events.ts'
-import type { Receiver } from '../../src/receive/receiver-types.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
-import { signedRequest } from '../../src/testing/signed-request.ts'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { type Delivery, HooklineError, type Receiver, type ReceiverObserver } from '../../src/index.ts'
+import type { Queue } from '../../src/queues.ts'
+import { fixtures, signedRequest } from '../../src/testing.ts'
 import { setUpBatches, track } from '../support/batches.ts'
 import { handleJob, setUpInbox } from '../support/inbox.ts'
 import { deliver, hostRequest, setUp, watchWarnings } from '../support/receive.ts'
@@ -85,8 +82,7 @@ it('inline: what each handler threw, whatever it is', async () => {
   receiver.on('track', () => {
     throw failure
   })
-  receiver.on('track', () => Promise.reject(failure))
-  receiver.on('track', () => Promise.reject())
+  for (const thrown of [failure, undefined]) receiver.on('track', () => Promise.reject(thrown))
   receiver.on('track', () => {})
   const { events } = observe(receiver)
   await deliver(receiver, fixtures.track)
@@ -95,13 +91,9 @@ it('inline: what each handler threw, whatever it is', async () => {
     ['failed', { message: fixtures.track, attempt: 1, error, next: 'sender', isStored: false }],
     ['answered', { message: fixtures.track, status: 500, error }],
   ])
-  const runs = events[0]?.[1].runs
-  expect((runs as { error?: unknown }[]).map((run) => run.error)).toEqual([
-    failure,
-    undefined,
-    failure,
-    new Error('a thrown undefined'),
-  ])
+  const runs = events[0]?.[1].runs as { error?: unknown }[]
+  const thrown = [failure, undefined, failure, new Error('a thrown undefined')]
+  expect(runs.map((run) => run.error)).toEqual(thrown)
 })
 
 it('the deadline: the runs that have ended, and nothing of what comes later', async () => {
@@ -162,19 +154,14 @@ it('every refusal, with its bytes as far as they were read; those may be forged,
 
 it('a provider of secrets that hangs: the bytes are there when the answer is', async () => {
   const { receiver, clock } = setUp({ secret: () => new Promise(() => {}), deadlineMs: 100 })
-  let during = ''
-  let answered: AnsweredEvent | undefined
+  const during: unknown[] = []
   receiver.observe({
-    answered(event) {
-      during = Buffer.from(event.delivery.bytes).toString()
-      answered = event
-    },
+    answered: ({ error, delivery }) => during.push([error?.code, Buffer.from(delivery.bytes).toString()]),
   })
   const received = deliver(receiver, fixtures.track)
   await clock.advance(100)
   await received
-  expect(answered?.error?.code).toBe('secret_unavailable')
-  expect(during).toBe(JSON.stringify(fixtures.track))
+  expect(during).toEqual([['secret_unavailable', JSON.stringify(fixtures.track)]])
 })
 
 it('with an inbox: stored, then handled or failed, a delivery and its dead letter by one id', async () => {
@@ -217,9 +204,8 @@ it('with an inbox: an invalid message is stored, answered 200 with its error, an
   const [letter] = await receiver.deadLetters()
   const delivery = { bytes: Buffer.from('{}'), id: letter?.id }
   const error = { code: 'message_invalid' }
-  const byName = Object.fromEntries(events)
   expect(events).toHaveLength(3)
-  expect(byName).toMatchObject({
+  expect(Object.fromEntries(events)).toMatchObject({
     stored: { message: undefined, delivery },
     answered: { message: undefined, delivery, status: 200, error },
     failed: { message: undefined, delivery, error, next: 'dead_letter', attempt: 1, runs: [], isStored: true },
@@ -239,26 +225,21 @@ it.each([
 })
 
 it('with an inbox: a job that its queue cannot read, with the bytes that are stored', async () => {
-  let report: ((letter: never) => void) | undefined
-  const work = (_handle: unknown, options: { onUnreadable?: (letter: never) => void }) => {
-    report = options.onUnreadable
-    return () => {}
-  }
-  const { receiver, clock } = setUpInbox({}, {}, { work } as never)
+  const work = vi.fn<Queue['work']>(() => () => {})
+  const { receiver } = setUpInbox({}, {}, { work })
   receiver.on('*', () => {}).start()
   const { events } = observe(receiver)
-  const failedAt = new Date(clock.now())
-  report?.({ id: 'the id', body: Buffer.from('junk'), reason: 'no job', retryState: undefined, failedAt } as never)
+  const letter = {
+    id: 'the id',
+    body: Buffer.from('junk'),
+    reason: 'no job',
+    retryState: undefined,
+    failedAt: new Date(),
+  }
+  work.mock.calls[0]?.[1].onUnreadable?.(letter)
+  const delivery = { bytes: letter.body, id: 'the id' }
   expect(events).toMatchObject([
-    [
-      'failed',
-      {
-        delivery: { bytes: Buffer.from('junk'), id: 'the id' },
-        error: { code: 'internal' },
-        next: 'dead_letter',
-        isStored: true,
-      },
-    ],
+    ['failed', { delivery, error: { code: 'internal' }, next: 'dead_letter', isStored: true }],
   ])
 })
 

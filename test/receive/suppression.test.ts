@@ -86,10 +86,8 @@ describe('messages of a user who stays forgotten', () => {
   })
 
   it('are those of one source', async () => {
-    const clock = setUpInbox().clock
-    const { queue } = setUpInbox()
     const secrets = { source: ({ path }: { readonly path: string }) => path.slice(1), secrets: () => secret }
-    const { receiver } = setUp({ clock, secret: secrets, inbox: queue })
+    const { receiver } = setUpInbox({}, { secret: secrets })
     const handler = vi.fn<Handler>()
     receiver.on('*', handler).start()
     const send = async (path: string, userId: string) => {

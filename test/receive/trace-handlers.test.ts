@@ -14,13 +14,8 @@ const channel = tracingChannel<unknown, HandleEvent>('hookline:handle')
 function watch() {
   const published: (readonly [name: string, event: HandleEvent])[] = []
   const note = (name: string) => (event: HandleEvent) => void published.push([name, event])
-  const subscribers = {
-    start: note('start'),
-    end: note('end'),
-    asyncStart: note('asyncStart'),
-    asyncEnd: note('asyncEnd'),
-    error: note('error'),
-  }
+  const names = ['start', 'end', 'asyncStart', 'asyncEnd', 'error']
+  const subscribers = Object.fromEntries(names.map((name) => [name, note(name)])) as never
   channel.subscribe(subscribers)
   onTestFinished(() => void channel.unsubscribe(subscribers))
   return { published, names: () => published.map(([name]) => name) }

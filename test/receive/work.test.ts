@@ -1,7 +1,7 @@
 /** `receiver.work()`: the messages of an inbox in a process that does not stay. */
 
 import { describe, expect, it } from 'vitest'
-import type { ReceiverWorkOptions, WorkResult } from '../../src/index.ts'
+import type { ReceiverWorkOptions } from '../../src/index.ts'
 import { createQueue } from '../../src/queues.ts'
 import { fixtures, manualClock } from '../../src/testing.ts'
 import { watchStore } from '../store/stores.ts'
@@ -26,21 +26,15 @@ async function send({ receiver }: Pick<Set, 'receiver'>, count: number): Promise
 /** Starts the work, and moves the clock until it has ended. Returns its result and how long it took. */
 async function work({ receiver, clock }: Pick<Set, 'receiver' | 'clock'>, options: ReceiverWorkOptions) {
   const startedAt = clock.now()
-  let result: WorkResult | Error | undefined
-  receiver.work(options).then(
-    (value) => {
-      result = value
-    },
-    (error) => {
-      result = error
-    },
-  )
-  await until(async () => {
-    if (result === undefined) await clock.advance(50)
-    return result !== undefined
+  let isOver = false
+  const working = receiver.work(options).finally(() => {
+    isOver = true
   })
-  if (result instanceof Error) throw result
-  return { ...result, tookMs: clock.now() - startedAt }
+  await until(async () => {
+    if (!isOver) await clock.advance(50)
+    return isOver
+  })
+  return { ...(await working), tookMs: clock.now() - startedAt }
 }
 
 describe.each([
