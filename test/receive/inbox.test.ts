@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createReceiver, type Delivery, HooklineError, type Message } from '../../src/index.ts'
 import { idOfKey } from '../../src/protocol/id.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
@@ -69,10 +69,8 @@ describe('an inbox', () => {
 
   it('handles a message once, however many copies come at once and within the window', async () => {
     const { receiver, clock } = setUpInbox()
-    let runs = 0
-    receiver.on('*', () => {
-      runs += 1
-    })
+    const handler = vi.fn()
+    receiver.on('*', handler)
     const copies = async () => {
       const answers = await Promise.all(Array.from({ length: 100 }, () => deliver(receiver, fixtures.track)))
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
@@ -82,11 +80,11 @@ describe('an inbox', () => {
     expect(await copies()).toBe(99)
     await clock.advance(23 * 3_600_000)
     expect(await copies()).toBe(100)
-    expect(runs).toBe(1)
+    expect(handler).toHaveBeenCalledTimes(1)
     await clock.advance(3_600_000)
     await deliver(receiver, fixtures.track)
     await clock.advance(0)
-    expect(runs).toBe(2)
+    expect(handler).toHaveBeenCalledTimes(2)
   })
 
   it('goes by a key of yours, where there is a message, from the first event on', async () => {

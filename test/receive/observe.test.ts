@@ -306,10 +306,7 @@ it('several observers, of this receiver alone, until each is removed', async () 
 it('one that throws or rejects is a process warning, at most five a minute, and changes nothing', async () => {
   const emitted = watchWarnings().mock.calls
   const { receiver, errors } = setUp()
-  receiver.observe({
-    answered: fail,
-    handled: () => Promise.reject(new Error('later')),
-  } as ReceiverObserver)
+  receiver.observe({ answered: fail, handled: () => Promise.reject(new Error('later')) } as ReceiverObserver)
   const { names } = observe(receiver)
   receiver.on('*', () => {})
   for (let count = 0; count < 4; count++) expect(await receiver.handle(hostRequest())).toMatchObject({ ok: true })
