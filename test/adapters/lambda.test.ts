@@ -110,19 +110,17 @@ describe('the bytes of a body', () => {
   })
 })
 
-describe('the headers of a request', () => {
-  it.each([
-    ['of one name in two cases', { 'X-Signature': ['a'], 'x-signature': ['b'] }],
-    ['of one name twice', { 'X-Signature': ['a', 'b'] }],
-  ])('%s are joined', async (_what, multiValueHeaders) => {
-    const { handler, errors } = setUp()
-    const event = eventOf('REST API', signed(track))
-    const { 'X-Signature': _, ...others } = event.multiValueHeaders ?? {}
-    expect(codeOf(await handler({ ...event, multiValueHeaders: { ...others, ...multiValueHeaders } }))).toBe(
-      'signature_malformed',
-    )
-    expect(errors).toHaveLength(1)
-  })
+it.each([
+  ['of one name in two cases', { 'X-Signature': ['a'], 'x-signature': ['b'] }],
+  ['of one name twice', { 'X-Signature': ['a', 'b'] }],
+])('headers %s are joined', async (_what, multiValueHeaders) => {
+  const { handler, errors } = setUp()
+  const event = eventOf('REST API', signed(track))
+  const { 'X-Signature': _, ...others } = event.multiValueHeaders ?? {}
+  expect(codeOf(await handler({ ...event, multiValueHeaders: { ...others, ...multiValueHeaders } }))).toBe(
+    'signature_malformed',
+  )
+  expect(errors).toHaveLength(1)
 })
 
 describe('the time that is left', () => {

@@ -138,16 +138,14 @@ it('hookline/express in node:http answers 404 for another path', async () => {
   expect((await request(http.createServer(listener)).post('/other')).status).toBe(404)
 })
 
-describe('a path that a router has cut off before', () => {
-  it.each([
-    ['of one path', setUp().receiver, '/webhooks'],
-    ['with routes', { routes: ['/a'], handle: () => undefined }, '/webhooks/a'],
-  ])('is warned about once: an endpoint %s', async (_which, endpoint, path) => {
-    const warn = watchWarnings()
-    const app = express5().use('/webhooks', serveExpress(endpoint, { path: '/webhooks' }))
-    for (const target of [path, path, '/other']) expect((await request(app).post(target)).status).toBe(404)
-    expect(warn.mock.calls.map(([, options]) => options)).toEqual([{ code: 'HOOKLINE_PATH' }])
-  })
+it.each([
+  ['of one path', setUp().receiver, '/webhooks'],
+  ['with routes', { routes: ['/a'], handle: () => undefined }, '/webhooks/a'],
+])('a path that a router has cut off before is warned about once: an endpoint %s', async (_which, endpoint, path) => {
+  const warn = watchWarnings()
+  const app = express5().use('/webhooks', serveExpress(endpoint, { path: '/webhooks' }))
+  for (const target of [path, path, '/other']) expect((await request(app).post(target)).status).toBe(404)
+  expect(warn.mock.calls.map(([, options]) => options)).toEqual([{ code: 'HOOKLINE_PATH' }])
 })
 
 describe('a request that a test made up', () => {

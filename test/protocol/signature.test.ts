@@ -6,19 +6,17 @@ import { runs } from '../support/properties.ts'
 
 const bytes = (length: number, value: number): Buffer => Buffer.alloc(length, value)
 
-describe('HMAC-SHA1', () => {
-  it('equals createHmac for any key and body', () => {
-    const lengths = fc.oneof(fc.nat(200), fc.nat(2_000), fc.integer({ min: 16_300, max: 16_500 }))
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), lengths, fc.nat(255), (secret, length, byte) => {
-        const body = bytes(length, byte)
-        const digest = createHmac('sha1', secret).update(body).digest('hex')
-        expect(createKey(secret).sign(body)).toBe(digest)
-        expect(createKey(secret).matches(body, digest)).toBe(true)
-      }),
-      { numRuns: runs(200) },
-    )
-  })
+it('a signature equals createHmac for any key and body', () => {
+  const lengths = fc.oneof(fc.nat(200), fc.nat(2_000), fc.integer({ min: 16_300, max: 16_500 }))
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), lengths, fc.nat(255), (secret, length, byte) => {
+      const body = bytes(length, byte)
+      const digest = createHmac('sha1', secret).update(body).digest('hex')
+      expect(createKey(secret).sign(body)).toBe(digest)
+      expect(createKey(secret).matches(body, digest)).toBe(true)
+    }),
+    { numRuns: runs(200) },
+  )
 })
 
 const body = Buffer.from('a body')

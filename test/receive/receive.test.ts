@@ -113,20 +113,18 @@ describe('delivery', () => {
   })
 })
 
-describe('deadline', () => {
-  it('counts from the arrival, also when a handler first blocks the process', async () => {
-    const { clock } = setUp()
-    let blockedMs = 0
-    const blocked = { ...clock, monotonic: () => clock.monotonic() + blockedMs }
-    const { receiver } = setUp({ clock: blocked })
-    receiver.on('track', () => {
-      blockedMs = 4000
-      return new Promise(() => {})
-    })
-    const received = deliver(receiver, fixtures.track)
-    await clock.advance(500)
-    expect(await received).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
+it('the deadline counts from the arrival, also when a handler first blocks the process', async () => {
+  const { clock } = setUp()
+  let blockedMs = 0
+  const blocked = { ...clock, monotonic: () => clock.monotonic() + blockedMs }
+  const { receiver } = setUp({ clock: blocked })
+  receiver.on('track', () => {
+    blockedMs = 4000
+    return new Promise(() => {})
   })
+  const received = deliver(receiver, fixtures.track)
+  await clock.advance(500)
+  expect(await received).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
 })
 
 describe('onRejected', () => {
@@ -219,18 +217,16 @@ describe('a signature that does not match, of a body that a parser read before',
   })
 })
 
-describe('close', () => {
-  it('waits for what is under way, and answers 503 from then on', async () => {
-    const { receiver } = setUp()
-    const held = Promise.withResolvers<void>()
-    receiver.on('track', () => held.promise)
-    const order: string[] = []
-    const underWay = deliver(receiver, fixtures.track).then(({ status }) => order.push(`answered ${status}`))
-    const closed = [receiver.close(), receiver.close()].map((closing) => closing.then(() => order.push('closed')))
-    const refused = await deliver(receiver, fixtures.page)
-    expect(refused).toMatchObject({ status: 503, error: { code: 'shutting_down' } })
-    held.resolve()
-    await Promise.all([underWay, ...closed])
-    expect(order).toEqual(['answered 200', 'closed', 'closed'])
-  })
+it('close waits for what is under way, and requests are answered 503 from then on', async () => {
+  const { receiver } = setUp()
+  const held = Promise.withResolvers<void>()
+  receiver.on('track', () => held.promise)
+  const order: string[] = []
+  const underWay = deliver(receiver, fixtures.track).then(({ status }) => order.push(`answered ${status}`))
+  const closed = [receiver.close(), receiver.close()].map((closing) => closing.then(() => order.push('closed')))
+  const refused = await deliver(receiver, fixtures.page)
+  expect(refused).toMatchObject({ status: 503, error: { code: 'shutting_down' } })
+  held.resolve()
+  await Promise.all([underWay, ...closed])
+  expect(order).toEqual(['answered 200', 'closed', 'closed'])
 })

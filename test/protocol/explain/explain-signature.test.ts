@@ -223,25 +223,21 @@ describe('what nothing explains', () => {
   })
 })
 
-describe('the expected signature', () => {
-  it('is returned on request only', () => {
-    expect(explainSignature(BODY, 'x', SECRET, { expected: true })).toMatchObject({ expected: RIGHT })
-    expect(explainSignature(BODY, RIGHT, SECRET, { expected: true })).toMatchObject({ expected: RIGHT })
-    expect(explainSignature(BODY, 'x', SECRET, { expected: false })).not.toHaveProperty('expected')
-  })
+it('the expected signature is returned on request only', () => {
+  expect(explainSignature(BODY, 'x', SECRET, { expected: true })).toMatchObject({ expected: RIGHT })
+  expect(explainSignature(BODY, RIGHT, SECRET, { expected: true })).toMatchObject({ expected: RIGHT })
+  expect(explainSignature(BODY, 'x', SECRET, { expected: false })).not.toHaveProperty('expected')
 })
 
-describe('wrong arguments', () => {
-  it.each<[named: string, unknown[]]>([
-    ['body', ['text', RIGHT, SECRET]],
-    ['signature', [BODY, Buffer.from(RIGHT), SECRET]],
-    ['`secret`', [BODY, RIGHT, '']],
-    ['options', [BODY, RIGHT, SECRET, null]],
-    ['`expcted`', [BODY, RIGHT, SECRET, { expcted: true }]],
-    ['`expected`', [BODY, RIGHT, SECRET, { expected: 'yes' }]],
-    ['`maxBytes`', [BODY, RIGHT, SECRET, { maxBytes: 0 }]],
-  ])('are a TypeError that names %s', (named, args) => {
-    expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(TypeError)
-    expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(named)
-  })
+it.each<[named: string, unknown[]]>([
+  ['body', ['text', RIGHT, SECRET]],
+  ['signature', [BODY, Buffer.from(RIGHT), SECRET]],
+  ['`secret`', [BODY, RIGHT, '']],
+  ['options', [BODY, RIGHT, SECRET, null]],
+  ['`expcted`', [BODY, RIGHT, SECRET, { expcted: true }]],
+  ['`expected`', [BODY, RIGHT, SECRET, { expected: 'yes' }]],
+  ['`maxBytes`', [BODY, RIGHT, SECRET, { maxBytes: 0 }]],
+])('wrong arguments are a TypeError that names %s', (named, args) => {
+  expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(TypeError)
+  expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(named)
 })
