@@ -47,14 +47,7 @@ export interface PathOptions {
 }
 
 export function layPath(options: PathOptions = {}) {
-  const {
-    writeKey = 'key',
-    others = [],
-    client: clientOptions,
-    collector: collectorOptions,
-    destination: destinationOptions,
-    script = [200],
-  } = options
+  const { writeKey = 'key', others = [], script = [200] } = options
   const clock = manualClock()
   const captured = capture({ script, clock })
   const reports: DeliveryReport[] = []
@@ -64,7 +57,7 @@ export function layPath(options: PathOptions = {}) {
     clock,
     random: () => 0.5,
     onAttempt: (report) => reports.push(report),
-    ...destinationOptions,
+    ...options.destination,
   })
   const collector = createCollector({
     sources: [
@@ -72,14 +65,14 @@ export function layPath(options: PathOptions = {}) {
       { name: 'other', writeKey: 'other key', destinations: [] },
     ],
     clock,
-    ...collectorOptions,
+    ...options.collector,
   })
   const requests: ClientRequest[] = []
   const client = createClient(writeKey, {
     endpoint: 'https://collector.example/v1/batch',
     dispatcher: { dispatch: toCollector(collector, requests) },
     clock,
-    ...clientOptions,
+    ...options.client,
   })
   onTestFinished(async () => {
     await client.close({ timeoutMs: 0 })

@@ -108,24 +108,6 @@ describe('by default a receiver prints', () => {
 })
 
 describe('with an inbox it prints', () => {
-  it('which attempt failed and when the next follows, and then a dead letter and how to redrive it', async () => {
-    const { clock, printed, receiver } = setUpInbox()
-    receiver.on('page', () => Promise.reject(new Error('down'))).start()
-    await deliver(receiver, fixtures.page)
-
-    await clock.advance(1_000)
-
-    const id = idOf(fixtures.page)
-    const [attempt, dead] = printed.map(({ text }) => text.split('\n'))
-    expect(attempt?.[0]).toContain(`hookline: handler_failed in delivery ${id} (page): Error: down. `)
-    expect(attempt?.[0]).toMatch(/ 1; .*2026-01-15T09:30:01\.000Z/)
-    expect(dead?.[0]).toContain(`hookline: dead letter: handler_failed in delivery ${id} (page): Error: down.`)
-    expect(dead?.[0]).toMatch(new RegExp(`: 2\\. .*receiver\\.redrive\\(\\['${id}'\\]\\)`))
-    expect([attempt?.[1], dead?.[1]]).toEqual(['    Error: down', '    Error: down'])
-    expect(printed.map(({ level }) => level)).toEqual(['error', 'error'])
-    expect(await receiver.redrive([id])).toBe(1)
-  })
-
   it('one line for an authentic message that is unusable: that of its dead letter', async () => {
     const { clock, printed, receiver } = setUpInbox()
     await deliver(receiver, { type: 'page' })
@@ -205,7 +187,7 @@ describe('nothing is printed', () => {
     const calls: unknown[] = []
     const keep = (...call: unknown[]) => void calls.push(call)
     const onError = vi.fn()
-    const { clock, printed, receiver } = setUpInbox({ onError, logger: { error: keep, warn: keep, info: keep } })
+    const { clock, printed, receiver } = setUpInbox({ onError, logger: { error: keep, warn() {}, info() {} } })
     receiver.on('page', () => Promise.reject(new Error('down'))).start()
     await deliver(receiver, fixtures.page)
     await clock.advance(1_000)
