@@ -5,7 +5,7 @@ import { memoryQueue } from '../../src/queues-memory.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { countEvents, setUpBatches, track, WAYS } from '../support/batches.ts'
-import { secret } from '../support/receive.ts'
+import { deliver, secret } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 
 const some = ['ada', 'ben', 'cy'].map((user) => track(user))
@@ -31,7 +31,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
   it('a message that comes alone is one as ever', async () => {
     const set = setUpBatches(way)
     const body = ` ${JSON.stringify(fixtures.track)} `
-    const received = await set.send(body, sign(body, secret))
+    const received = await set.send(body)
     expect(received).toMatchObject({ ok: true, message: fixtures.track })
     expect('elements' in received).toBe(false)
     expect(set.seen[0]?.delivery.id).toBe(idOfDigest(sign(body, secret)))
@@ -73,7 +73,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
   it('an element that nests deeper than the stack is one that is invalid', async () => {
     const set = setUpBatches(way)
     const body = `[${JSON.stringify(some[0])},{"deep":${'['.repeat(100_000)}${']'.repeat(100_000)}}]`
-    const received = await set.send(body, sign(body, secret))
+    const received = await set.send(body)
     expect(received.status).toBe(200)
     expect(received.elements).toMatchObject([{ ok: true }, { ok: false, error: { code: 'body_not_json' } }])
     expect(received.elements?.[1]?.delivery.bytes).toHaveLength(0) // Those of the batch hold other messages.
@@ -86,7 +86,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
     set.handler.run = ({ userId }) => {
       if (isBroken && userId === 'ben') throw new Error('out of stock')
     }
-    const first = await set.receiver.receive(...signedBatch())
+    const first = await deliver(set.receiver, some)
     if (way === 'inbox') return expect(first).toMatchObject({ ok: true, status: 200 })
     expect(first).toMatchObject({ ok: false, status: 500, error: { code: 'handler_failed' } })
     expect(JSON.parse(first.body)).toMatchObject({ code: 'handler_failed', status: 500 })
@@ -103,7 +103,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
     ['no end', '[{}', 'body_not_json', 400],
   ] as const)('%s is refused as a whole', async (_what, body, code, status) => {
     const set = setUpBatches(way, { batchLimit: 3 })
-    const received = await set.send(body, sign(body, secret))
+    const received = await set.send(body)
     expect(received).toMatchObject({ ok: false, error: { code } })
     expect('elements' in received).toBe(false)
     // It is authentic, so that an inbox keeps it.
@@ -115,7 +115,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
 
   it('without a secret: every element is unverified, and known by the body and its place', async () => {
     const set = setUpBatches(way, { allowUnsigned: true })
-    for (let time = 0; time < 2; time++) await set.send(JSON.stringify([some[0], some[0], {}]), '')
+    for (let time = 0; time < 2; time++) await set.post([some[0], some[0], {}])
     expect(set.users()).toEqual(way === 'inline' ? ['ada', 'ada', 'ada', 'ada'] : ['ada', 'ada'])
     expect(new Set(set.seen.map(({ delivery }) => delivery.verified))).toEqual(new Set([false]))
     expect(new Set(set.seen.map(({ delivery }) => delivery.id)).size).toBe(2)
@@ -148,7 +148,7 @@ describe('a batch without an inbox', () => {
       const held = Promise.withResolvers<void>()
       set.handler.run = ({ userId }) => (userId === 'ben' ? held.promise : undefined)
       const events = countEvents()
-      const pending = set.receiver.receive(...signedBatch())
+      const pending = deliver(set.receiver, some)
       await until(() => set.seen.length === 2)
       await set.clock.advance(4_500)
       const received = await pending
@@ -182,12 +182,12 @@ describe('a batch with an inbox', () => {
     const push = vi.fn(queue.push)
     const set = setUpBatches('inbox', { inbox: { ...queue, push } })
     push.mockRejectedValueOnce(new Error('disk full'))
-    const failed = await set.receiver.receive(...signedBatch())
+    const failed = await deliver(set.receiver, some)
     expect(failed).toMatchObject({ status: 503, error: { code: 'inbox_unavailable' }, headers: { 'retry-after': '5' } })
     const unavailable = { ok: false, error: { code: 'inbox_unavailable' } }
     expect(failed.elements).toMatchObject([unavailable, unavailable, unavailable])
     expect(set.errors.map(({ code }) => code)).toEqual(['inbox_unavailable'])
-    expect(await set.receiver.receive(...signedBatch())).toMatchObject({ ok: true })
+    expect(await deliver(set.receiver, some)).toMatchObject({ ok: true })
     expect(push.mock.calls.map(([jobs]) => jobs.length)).toEqual([3, 3])
     expect(await queue.counts()).toMatchObject({ waiting: 3 })
     await set.receiver.close()
@@ -197,7 +197,7 @@ describe('a batch with an inbox', () => {
     const queue = memoryQueue()
     const key = (message: { userId?: unknown }): string => (message.userId === 'ben' ? '' : String(message.userId))
     const set = setUpBatches('inbox', { inbox: { queue, key } })
-    const received = await set.receiver.receive(...signedBatch())
+    const received = await deliver(set.receiver, some)
     expect(received).toMatchObject({ status: 500, error: { code: 'internal' } })
     expect(received.elements).toMatchObject([{ ok: true }, { ok: false }, { ok: true }])
     expect(await queue.counts()).toMatchObject({ waiting: 2 })
@@ -213,8 +213,3 @@ it('a batch has 1000 elements at most by default', async () => {
   expect(received).toMatchObject({ ok: true })
   expect(received.elements).toHaveLength(1_000)
 })
-
-function signedBatch(): [Uint8Array, Record<string, string>] {
-  const body = JSON.stringify(some)
-  return [Buffer.from(body), { 'x-signature': sign(body, secret) }]
-}

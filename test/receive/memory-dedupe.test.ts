@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import type { Claim } from '../../src/receive/dedupe.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 
@@ -13,17 +12,11 @@ interface Held {
   release(): void
 }
 
-/** The claim, when it is one. */
-function claimed(claim: Claim | Promise<Claim>): Held {
-  if (typeof claim === 'string' || claim instanceof Promise) throw new Error(`it is ${claim}`)
-  return claim
-}
-
 function setUp(maxKeys = 100_000) {
   const clock = manualClock()
   const dedupe = memoryDedupe({ dedupeWindowMs: WINDOW_MS, leaseMs: LEASE_MS, maxKeys, clock })
   const ask = (key = 'key') => dedupe.claim(key)
-  const claim = (key = 'key') => claimed(ask(key))
+  const claim = (key = 'key') => ask(key) as Held
   const handle = (key: string) => void claim(key).confirm()
   return { clock, dedupe, advance: clock.advance, ask, claim, handle }
 }
@@ -47,7 +40,8 @@ it('a claim is for one, until it ends once or its lease is over; a confirmed key
           const entry = lookUp(step.key)
           if (entry !== undefined) expect(answer).toBe(entry.holder === undefined ? 'done' : 'in_progress')
           else {
-            const claim = { key: step.key, held: claimed(answer), hasEnded: false }
+            expect(answer).toBeTypeOf('object')
+            const claim = { key: step.key, held: answer as Held, hasEnded: false }
             claims.push(claim)
             known.set(step.key, { holder: claim, until: clock.monotonic() + LEASE_MS })
           }

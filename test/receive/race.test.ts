@@ -72,18 +72,13 @@ function setUpSteps(kind: Kind) {
     await gates.secret.pass()
     return secret
   }
-  const set = kind === 'inline' ? setUp({ secret: provideSecret, dedupe }) : setUpHeldInbox()
-
-  function setUpHeldInbox() {
-    const { memory } = setUpInbox()
-    const push: typeof memory.push = async (jobs) => {
-      await gates.push.pass()
-      calls.push('push')
-      return memory.push(jobs)
-    }
-    return setUp({ secret: provideSecret, inbox: { ...memory, push } })
+  const { memory } = setUpInbox()
+  const push: typeof memory.push = async (jobs) => {
+    await gates.push.pass()
+    calls.push('push')
+    return memory.push(jobs)
   }
-
+  const set = setUp({ secret: provideSecret, ...(kind === 'inline' ? { dedupe } : { inbox: { ...memory, push } }) })
   const { receiver } = set
   const answered = vi.fn()
   receiver.observe({ answered })

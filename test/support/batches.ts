@@ -3,14 +3,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { onTestFinished } from 'vitest'
 import type { Message } from '../../src/protocol/message.ts'
-import { sign } from '../../src/protocol/signature.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import type { Delivery } from '../../src/receive/delivery.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import type { ReceiverOptions } from '../../src/receive/receiver-options.ts'
 import type { Received } from '../../src/receive/receiver-types.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { secret, setUp } from './receive.ts'
+import { deliver, setUp } from './receive.ts'
 import { until } from './until.ts'
 
 export const WAYS = ['inline', 'dedupe', 'inbox'] as const
@@ -41,9 +40,8 @@ export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
     seen,
     handler,
     users: () => seen.map(({ message }) => message.userId),
-    async send(body: string, signature: string, signal = Promise.resolve()): Promise<Received> {
-      const received = await set.receiver.receive(Buffer.from(body), { 'x-signature': signature })
-      await signal
+    async send(body: string): Promise<Received> {
+      const received = await deliver(set.receiver, body)
       if (way === 'inbox') {
         if (!isStarted) set.receiver.start()
         isStarted = true
@@ -56,8 +54,7 @@ export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
       return received
     },
     post(messages: readonly unknown[]): Promise<Received> {
-      const body = JSON.stringify(messages)
-      return this.send(body, sign(body, secret))
+      return this.send(JSON.stringify(messages))
     },
   }
 }
