@@ -85,6 +85,20 @@ describe('a handler of batches', () => {
     expect(await receiver.deadLetters()).toMatchObject([{ reason: 'handler_timeout' }])
   })
 
+  it('that hangs when the grace of close is over: its signal fires', async () => {
+    const { receiver, clock } = setUpInbox()
+    const hangs = vi.fn((..._given: Parameters<BatchHandler>) => new Promise(() => {}))
+    receiver.onBatch('track', hangs).start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(1_000)
+    expect(hangs.mock.calls[0]?.[2].signal.aborted).toBe(false)
+
+    void receiver.close({ graceMs: 0 })
+    await clock.advance(1_000)
+
+    expect(hangs.mock.calls[0]?.[2].signal.aborted).toBe(true)
+  })
+
   it('waits for no other message while one runs alone, because a process died while it handled it', async () => {
     const batches: number[] = []
     const clock = manualClock()
@@ -117,10 +131,8 @@ describe('a handler of batches', () => {
 
   it('that fails as often as it may leaves a dead letter for each message, with the error of each', async () => {
     const { receiver, clock } = setUpInbox({ retries: [10] })
-    receiver
-      .on('track', () => {}, { name: 'mail' })
-      .onBatch('*', away, { name: 'rows' })
-      .start()
+    const mail = vi.fn()
+    receiver.on('track', mail, { name: 'mail' }).onBatch('*', away, { name: 'rows' }).start()
 
     await deliver(receiver, fixtures.track)
     await clock.advance(10_000)
@@ -128,6 +140,7 @@ describe('a handler of batches', () => {
     const handlers = { done: ['mail'], failed: ['rows'] }
     const error = { causes: [{ message: 'away' }] }
     expect(await receiver.deadLetters()).toMatchObject([{ attempts: 2, handlers, error }])
+    expect(mail).toHaveBeenCalledOnce()
   })
 })
 
