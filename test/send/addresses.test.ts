@@ -84,13 +84,4 @@ describe('a host with several addresses', needs('Linux'), () => {
 
     expect(await pending).toMatchObject({ ok: true })
   })
-
-  it('is refused for one private address, before any is tried', async () => {
-    const { post, endpoint } = await setUp()
-
-    const attempt = await post(['2606:4700:4700::1111', GOOD], { allowPrivateAddresses: false })
-
-    expect(attempt).toMatchObject({ error: 'private_address' })
-    expect(endpoint.connections).toBe(0)
-  })
 })

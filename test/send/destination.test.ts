@@ -304,17 +304,6 @@ describe('the jobs of the queue', () => {
 
     expect([captured.requests.length, reports.length]).toEqual([0, 0])
   })
-
-  it('are posted so many at a time as `concurrency` says', async () => {
-    const { clock, captured, destination } = setUp(['hang'], { concurrency: 3 })
-    await Promise.all(Array.from({ length: 9 }, () => destination.delete({ userId: 'u' })))
-
-    await clock.advance(0)
-    expect(captured.requests).toHaveLength(3)
-
-    await clock.advance(RESPONSE_TIME_MS)
-    expect(captured.requests).toHaveLength(6)
-  })
 })
 
 describe('close()', () => {
@@ -331,18 +320,6 @@ describe('close()', () => {
 
     await until(() => open.size === 0)
     await queue.close({ graceMs: 0 })
-  })
-
-  it('delivers what is due', async () => {
-    const { clock, captured, destination } = setUp()
-    await Promise.all(Array.from({ length: 200 }, () => destination.delete({ userId: 'u' })))
-
-    const closing = destination.close()
-    await clock.advance(0)
-
-    expect(await closing).toEqual([])
-    expect(captured.requests).toHaveLength(200)
-    expect(await destination.close()).toEqual([])
   })
 
   it('returns what waits for its next attempt, at once', async () => {

@@ -101,14 +101,3 @@ test('the four hours of a message that was never posted begin with its first att
   expect(await reported(1)).toMatchObject({ status: 'delivered', id })
   expect(captured.messages).toMatchObject([message])
 })
-
-test('close() returns nothing, because nothing is lost', async () => {
-  const { captured, open, onDisk, reported } = setUp(['hang', 200])
-  const before = open(onDisk())
-  await before.track({ userId: 'u', event: 'E' })
-  await until(() => captured.requests.length === 1)
-  expect(await before.close({ graceMs: 0 })).toEqual([])
-
-  open(onDisk())
-  expect(await reported(1)).toMatchObject({ status: 'delivered' })
-})

@@ -42,12 +42,6 @@ describe('filter', () => {
     expect(await destination.health()).toMatchObject({ skipped: { filtered: 1 }, transformFailed: 0, waiting: 0 })
   })
 
-  it('is not called for what is not queued anyway', async () => {
-    const { destination } = setUp({ filter: fail, enabled: false })
-
-    expect(await destination.send(track)).toEqual({ queued: false, reason: 'switched_off' })
-  })
-
   it.each([undefined, null, 0, 'yes'])('that returns %j makes a dead letter: nothing is lost', async (answer) => {
     const { destination, clock } = setUp({ filter: () => answer as never })
 
@@ -157,21 +151,6 @@ describe('transform', () => {
     expect(await destination.deadLetters()).toMatchObject([
       { reason: 'transform_failed', error: expect.stringContaining('5000 ms') },
     ])
-  })
-
-  it('is not called for what waits', async () => {
-    let calls = 0
-    const transform = (message: Message) => {
-      calls += 1
-      return message
-    }
-    const { destination, clock } = setUp({ transform, concurrency: 1 }, ['hang'])
-    for (const message of [track, page]) await destination.send(message)
-
-    await clock.advance(0)
-
-    expect(await destination.close({ graceMs: 0 })).toEqual([track, page])
-    expect(calls).toBe(1)
   })
 
   it('during which the destination closes: its message is left over as it was, and not posted', async () => {

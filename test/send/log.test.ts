@@ -149,27 +149,6 @@ describe('health()', () => {
       urls: [url],
     })
   })
-
-  it('is not ready while the queue is full', async () => {
-    const { clock, destination } = setUp([503], { queue: memoryQueue({ maxJobs: 1, clock: manualClock() }) })
-    await destination.track(call)
-
-    await expect(destination.track(call)).rejects.toMatchObject({ code: 'queue_full' })
-
-    expect(await destination.health()).toMatchObject({ ready: false, status: 'degraded', reason: expect.any(String) })
-    await clock.advance(0)
-  })
-
-  it('is unavailable when the queue does not answer within a second', async () => {
-    const clock = manualClock()
-    const queue = { ...memoryQueue({ clock }), counts: () => new Promise<never>(() => {}) }
-    const { destination } = setUp([200], { queue, clock })
-
-    const health = destination.health()
-    await clock.advance(1_000)
-
-    expect(await health).toMatchObject({ status: 'unavailable', waiting: 0 })
-  })
 })
 
 describe('of several URLs, of which one fails', () => {

@@ -276,12 +276,6 @@ describe('a circuit', () => {
 
     expect(outage.clock.timers).toBe(0)
   })
-
-  it('is off with circuit: false', async () => {
-    const outage = setUpOutage(503, { circuit: false })
-    await outage.sendFor(MINUTE, 100)
-    expect(outage.posts()).toBeGreaterThanOrEqual(outage.sent())
-  })
 })
 
 test('maxPerSecond limits the posts to each URL', async () => {

@@ -161,28 +161,6 @@ test('a dispatcher that throws is an attempt that failed', async () => {
   expect(attempts).toMatchObject([{ ok: false, error: 'reset' }])
 })
 
-test('any dispatcher of undici sends the requests', async () => {
-  const dispatcher = new MockAgent()
-  dispatcher.disableNetConnect()
-  dispatcher.get('http://shop.example').intercept({ path: '/hooks?a=1', method: 'POST' }).reply(202, 'thanks')
-  const sender = openSender({ webhooks: [{ url: 'http://shop.example/hooks?a=1' }], dispatcher })
-
-  const [first, second] = [await sender.delete({ userId: 'u' }), await sender.delete({ userId: 'u' })]
-
-  expect(first).toMatchObject({ ok: true, attempts: [{ status: 202, body: 'thanks' }] })
-  expect(second).toMatchObject({ ok: false })
-})
-
-test('hundreds at once: at most 128 connections, and each is delivered', async () => {
-  const endpoint = await listen()
-  const sender = openSender({ webhooks: [{ url: endpoint.url }], clock: manualClock() })
-
-  const rounds = await Promise.all(Array.from({ length: 600 }, () => sender.delete({ userId: 'u' })))
-
-  expect(rounds.filter(({ ok }) => !ok)).toEqual([])
-  expect(endpoint.connections).toBeLessThanOrEqual(128)
-})
-
 test('the timeout of an attempt begins when it is posted, not while it waits', async () => {
   const clock = manualClock()
   const { dispatcher, requests } = capture({ script: ['hang'] })

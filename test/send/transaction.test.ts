@@ -45,9 +45,3 @@ describe.each(CALLS)('%s', (_name, call) => {
     expect((await destination.health()).waiting).toBe(0)
   })
 })
-
-it('an engine of a user has no transactions', async () => {
-  const queue = createQueue(createMemoryStore(), { name: 'orders' })
-
-  await expect(queue.push([], { db: {} })).rejects.toThrow('`db`')
-})
