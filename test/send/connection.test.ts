@@ -1,35 +1,20 @@
 /** Faults of a connection, on real sockets. */
 
 import { createSecureServer } from 'node:http2'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import { RESPONSE_TIME_MS } from '../../src/protocol/limits.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import { createSender } from '../../src/send/create-sender.ts'
 import type { SenderOptions } from '../../src/send/sender-options.ts'
+import { explainError } from '../../src/send/url-attempt.ts'
 import { type CertificateFault, createCertificate } from '../../src/testing/certificates.ts'
 import { manualClock, startEndpoint } from '../../src/testing.ts'
 import { until } from '../support/until.ts'
-import { listen, openSender, serveKept } from './set-up.ts'
+import { listen, openSender, portOf, serveBytes, serveKept } from './set-up.ts'
 
 async function post(url: string, options: Omit<SenderOptions, 'webhooks'> = {}) {
   const { attempts } = await openSender({ webhooks: [{ url }], ...options }).track({ userId: 'u', event: 'E' })
   return attempts[0]
-}
-
-/** A server of any bytes. Returns its URL. */
-async function serve(onConnection: (socket: Socket) => void): Promise<string> {
-  const sockets: Socket[] = []
-  const server = createServer((socket) => {
-    sockets.push(socket.on('error', () => {}))
-    onConnection(socket)
-  })
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
 describe('the timeout', () => {
@@ -53,7 +38,7 @@ describe('the timeout', () => {
   })
 
   it('covers connecting: a host with which no TLS handshake begins', async () => {
-    const url = await serve(() => {})
+    const { url } = await serveBytes(() => {})
 
     expect(await post(url.replace('http:', 'https:'), { timeoutMs: 60 })).toMatchObject({ error: 'timeout' })
   })
@@ -94,36 +79,11 @@ describe('a certificate', () => {
       versions.push(request.httpVersion)
       response.end()
     })
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
 
-    const attempt = await post(`https://localhost:${(server.address() as AddressInfo).port}/`, { ca })
+    const attempt = await post(`https://localhost:${await portOf(server)}/`, { ca })
 
     expect(attempt).toMatchObject({ ok: true })
     expect(versions).toEqual(['1.1'])
-  })
-})
-
-describe('an answer', () => {
-  it('that is endless is read to 64 KiB at most', async () => {
-    let written = 0
-    let isOver = false
-    const url = await serve((socket) => {
-      const chunk = Buffer.alloc(16 * 1024, 'x')
-      const write = (): void => {
-        written += chunk.length
-        if (!socket.destroyed) socket.write(chunk, write)
-      }
-      socket.once('data', () => socket.write('HTTP/1.1 202 OK\r\n\r\n', write))
-      socket.once('close', () => {
-        isOver = true
-      })
-    })
-
-    expect(await post(url)).toMatchObject({ ok: true, status: 202, body: 'x'.repeat(256) })
-
-    await until(() => isOver)
-    expect(written).toBeLessThan(8 * 1024 * 1024) // What the buffers of two sockets take, and not more.
   })
 })
 
@@ -143,7 +103,7 @@ test('close() closes every connection', async () => {
 })
 
 describe('a fault', () => {
-  const serveText = (text: string) => serve((socket) => socket.once('data', () => socket.end(text)))
+  const serveText = async (text: string) => (await serveBytes((socket) => socket.end(text))).url
   const cutOff = async (reset: 'answer' | 'chunk') => (await listen({ script: [{ reset }] })).url
 
   test.each<[string, () => string | Promise<string>, string]>([
@@ -157,5 +117,14 @@ describe('a fault', () => {
 
     expect(attempt).toMatchObject({ ok: false, error })
     expect(JSON.stringify(attempt)).not.toMatch(/t0ken|s3cret/)
+  })
+
+  test('that quotes the path is explained without the query of the URL', () => {
+    const target = { path: '/hooks?token=t0ken', shown: 'https://shop.example/hooks?…' }
+
+    const { reason } = explainError(new Error('no route for /hooks?token=t0ken here'), target)
+
+    expect(reason).toContain('no route for https://shop.example/hooks?… here')
+    expect(reason).not.toContain('t0ken')
   })
 })

@@ -1,10 +1,9 @@
 /** What a destination prints, its alarm for dead letters, and its health. */
 
 import { describe, expect, it, vi } from 'vitest'
-import { memoryQueue } from '../../src/queues-memory.ts'
 import type { DestinationOptions } from '../../src/send/destination-options.ts'
 import type { DestinationDeadLetter } from '../../src/send/destination-types.ts'
-import { manualClock, type Script } from '../../src/testing.ts'
+import type { Script } from '../../src/testing.ts'
 import { watchConsole } from '../support/console.ts'
 import { watchWarnings } from '../support/receive.ts'
 import { HOUR, setUp as setUpDestination } from './set-up.ts'

@@ -242,7 +242,10 @@ describe('a circuit', () => {
     await outage.sendFor(10 * SECOND, SECOND)
     await outage.clock.advance(10 * MINUTE)
     expect(events).toMatchObject([{ url, state: 'open', openSince, cause: { status: 503 } }])
-    expect(await outage.destination.health()).toMatchObject({ urls: [{ url, circuit: 'open', openSince }] })
+    expect(await outage.destination.health()).toMatchObject({
+      status: 'degraded',
+      urls: [{ url, circuit: 'open', openSince }],
+    })
 
     outage.recover()
     await outage.clock.advance(MINUTE)

@@ -1,4 +1,3 @@
-import { MockAgent } from 'undici'
 import { describe, expect, it, test } from 'vitest'
 import { sign } from '../../src/protocol/signature.ts'
 import { createSender } from '../../src/send/create-sender.ts'

@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { createDestination } from '../../src/send/create-destination.ts'
 import { createSender } from '../../src/send/create-sender.ts'
@@ -62,13 +62,33 @@ export function openSender(options: SenderOptions): Sender {
   return sender
 }
 
+/** The port of a server that listens until the test is over. */
+export async function portOf(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return (server.address() as AddressInfo).port
+}
+
 /** A server that takes everything, and itself ends no connection. `open` has those that are not ended. */
 export async function serveKept(): Promise<{ readonly url: string; readonly open: ReadonlySet<Socket> }> {
   const open = new Set<Socket>()
-  const server = createServer((_request, response) => void response.end()).listen(0, '127.0.0.1')
+  const server = createServer((_request, response) => void response.end())
   server.keepAliveTimeout = 60_000 // Longer than the test.
   server.on('connection', (socket) => open.add(socket.on('close', () => open.delete(socket))))
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, open }
+  return { url: `http://127.0.0.1:${await portOf(server)}/`, open }
+}
+
+/** A server of any bytes, which it writes when some of a request have come. */
+export async function serveBytes(respond: (socket: Socket) => unknown) {
+  const sockets: Socket[] = []
+  const server = createTcpServer((socket) => {
+    sockets.push(socket.on('error', () => {}))
+    socket.on('data', () => respond(socket))
+  })
+  const url = `http://127.0.0.1:${await portOf(server)}/`
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  return { url, sockets }
 }
