@@ -4,11 +4,10 @@ import { expect, it } from 'vitest'
 import { startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
-it('bombs cost no memory, and no more time than an honest body of 500 KB', async () => {
+it('bombs are refused, and cost no memory', async () => {
   const { child, lines } = startProgram(new URL('./programs/bombs.ts', import.meta.url), [])
   await until(() => lines.length > 0 || child.exitCode !== null)
-  const { honest, outcomes, honestMs, bombMs, growthMB } = JSON.parse(lines[0] ?? '')
-  expect(honest).toBe(200)
+  const { outcomes, growthMB } = JSON.parse(lines[0] ?? '')
   expect(outcomes).toEqual({
     '480 MB in 480 KB': 'body_too_large',
     '480 MB in 480 KB, deflate': 'body_too_large',
@@ -17,5 +16,4 @@ it('bombs cost no memory, and no more time than an honest body of 500 KB', async
     '256 MB in 256 KB in 1 KB': 'body_not_json', // It is inflated once.
   })
   expect(growthMB).toBeLessThan(128) // A single bomb of 480 MB would show.
-  expect(Math.max(...(Object.values(bombMs) as number[]))).toBeLessThan(3 * honestMs)
 })

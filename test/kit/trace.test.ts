@@ -60,22 +60,15 @@ it('runs the operation inside what subscribers set, one inside the other', async
   expect(seen).toEqual(['outer', 'inner'])
 })
 
+const boom = (): never => {
+  throw new Error('boom')
+}
+
 it.each<[string, NonNullable<TracedEvent['around']>]>([
   ['never calls it', () => {}],
   ['calls it twice', (run) => [run(), run()]],
-  [
-    'throws before',
-    () => {
-      throw new Error('boom')
-    },
-  ],
-  [
-    'throws after',
-    (run) => {
-      run()
-      throw new Error('boom')
-    },
-  ],
+  ['throws before', boom],
+  ['throws after', (run) => [run(), boom()]],
   ['calls it later', (run) => queueMicrotask(run)],
   ['is no function', 5 as never],
 ])('runs the operation once, at once, when `around` %s', async (_, around) => {
@@ -94,9 +87,7 @@ it.each<[string, NonNullable<TracedEvent['around']>]>([
 it('an `around` that throws is a warning', () => {
   const warn = watchWarnings()
   const { run } = setUp((event) => {
-    event.around = () => {
-      throw new Error('boom')
-    }
+    event.around = boom
   })
 
   run()
