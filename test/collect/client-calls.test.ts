@@ -23,11 +23,11 @@ function record(client: Client, method: Method, call: unknown): void {
 }
 
 async function travel(method: Method, call: object): Promise<Record<string, unknown>> {
-  const { client, sent } = setUp([], { flushAt: 1 })
+  const { client, requests, calls } = setUp([], { flushAt: 1 })
   record(client, method, call)
   await settle()
-  expect(sent).toHaveLength(1)
-  return sent[0]?.calls[0] as unknown as Record<string, unknown>
+  expect(requests).toHaveLength(1)
+  return calls()[0] as unknown as Record<string, unknown>
 }
 
 /** What is thrown by a call that is refused: a TypeError that names its method. */
@@ -84,7 +84,7 @@ describe('a call', () => {
   })
 
   it('has the time of the call, not of the flush', async () => {
-    const { client, clock, dispatcher } = setUp()
+    const { client, clock, calls } = setUp()
 
     for (const ms of [0, 1234, 0]) {
       client.identify({ userId: 'u' })
@@ -92,7 +92,7 @@ describe('a call', () => {
     }
     await client.flush()
 
-    expect(dispatcher.calls.map(({ timestamp }) => timestamp)).toEqual([NOW, NOW, '2026-01-15T09:30:01.234Z'])
+    expect(calls().map(({ timestamp }) => timestamp)).toEqual([NOW, NOW, '2026-01-15T09:30:01.234Z'])
   })
 })
 
@@ -145,7 +145,7 @@ describe('required fields, checked at the call', () => {
 
 describe('a call is written down at once', () => {
   test('what the caller changes afterwards does not matter', async () => {
-    const { client, sent } = setUp()
+    const { client, batches } = setUp()
     const properties = { total: 1, items: ['a'] }
     const call = { userId: 'user-1', event: 'E', properties }
 
@@ -155,18 +155,18 @@ describe('a call is written down at once', () => {
     call.event = 'F'
     await client.flush()
 
-    expect(sent[0]?.calls[0]).toMatchObject({ event: 'E', properties: { total: 1, items: ['a'] } })
+    expect(batches()[0]?.[0]).toMatchObject({ event: 'E', properties: { total: 1, items: ['a'] } })
   })
 
   test('toJSON is asked once, also when the batch is sent again', async () => {
     let asked = 0
     const price = { toJSON: () => ++asked }
-    const { client, clock, sent } = setUp([500, 500, 200], { flushAt: 1 })
+    const { client, clock, calls } = setUp([500, 500, 200], { flushAt: 1 })
 
     client.track({ userId: 'u', event: 'E', properties: { price } })
     await clock.advance(60_000)
 
-    expect(sent.map(({ calls }) => calls[0])).toMatchObject(Array(3).fill({ properties: { price: 1 } }))
+    expect(calls()).toMatchObject(Array(3).fill({ properties: { price: 1 } }))
   })
 
   test('a getter is asked once: what is checked is what travels', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { BatchError } from '../../src/client.ts'
 import { watchConsole } from '../support/console.ts'
 import { watchWarnings } from '../support/receive.ts'
-import { type Answer, eventsOf, inChunks, numbered, settle, setUp as setUpClient } from './dispatcher.ts'
+import { eventsOf, numbered, settle, setUp as setUpClient } from './dispatcher.ts'
 
 function setUp(...given: Parameters<typeof setUpClient>) {
   const set = setUpClient(...given)
@@ -19,11 +19,11 @@ const full = { maxQueued: 3, flushAt: 3, maxInFlight: 1 } as const
 describe('calls that the answer lists as refused', () => {
   /** What is reported of a batch of three. */
   async function failuresAfter(body: unknown) {
-    const answer: Answer = { status: 200, body: typeof body === 'string' ? inChunks(body) : JSON.stringify(body) }
-    const { client, record, failures, failed, sent } = setUp([answer])
+    const answer = { status: 200, body: typeof body === 'string' ? body : JSON.stringify(body) }
+    const { client, record, failures, failed, requests } = setUp([answer])
     record(0, 2)
     await client.flush()
-    expect(sent).toHaveLength(1)
+    expect(requests).toHaveLength(1)
     return { failed: failed(), errors: failures.map(({ error }) => error) }
   }
 
@@ -108,7 +108,7 @@ describe('calls that the answer lists as refused', () => {
 
 describe('when the buffer is full', () => {
   it('throw, the default: the call throws queue_full and is not recorded', async () => {
-    const { client, clock, dispatcher, failures, record } = setUp(['silence'], { maxQueued: 3, flushAt: 3 })
+    const { client, clock, failures, record, calls, batches } = setUp(['hang'], { maxQueued: 3, flushAt: 3 })
     record(0, 2)
     await settle()
 
@@ -118,13 +118,13 @@ describe('when the buffer is full', () => {
     await clock.advance(11_000)
     record(4, 4)
     await client.flush()
-    expect(dispatcher.sent.map(({ calls }) => calls.length)).toEqual([3, 3, 1])
-    expect(eventsOf(dispatcher.calls).slice(3)).toEqual(['Event 0', 'Event 1', 'Event 2', 'Event 4'])
+    expect(batches().map(({ length }) => length)).toEqual([3, 3, 1])
+    expect(eventsOf(calls()).slice(3)).toEqual(['Event 0', 'Event 1', 'Event 2', 'Event 4'])
     expect(failures).toEqual([])
   })
 
   it('drop_oldest: onError gets those that waited longest', async () => {
-    const { client, dispatcher, failures, record, failed } = setUp([], { ...full, whenFull: 'drop_oldest' })
+    const { client, failures, record, failed, calls } = setUp([], { ...full, whenFull: 'drop_oldest' })
 
     record(0, 4)
     expect(failed()).toEqual([['Event 0'], ['Event 1']])
@@ -132,14 +132,14 @@ describe('when the buffer is full', () => {
     expect(failures[0]?.error).toMatchObject({ reason: 'queue_full', attempts: 0 })
 
     await client.flush()
-    expect(eventsOf(dispatcher.calls)).toEqual(['Event 2', 'Event 3', 'Event 4'])
+    expect(eventsOf(calls())).toEqual(['Event 2', 'Event 3', 'Event 4'])
   })
 
   it('drop_oldest: what is on its way cannot give way', async () => {
-    const { record, failed, sent } = setUp(['silence'], { ...full, whenFull: 'drop_oldest' })
+    const { record, failed, requests } = setUp(['hang'], { ...full, whenFull: 'drop_oldest' })
     record(0, 2)
     await settle()
-    expect(sent).toHaveLength(1)
+    expect(requests).toHaveLength(1)
 
     record(3, 3)
 
@@ -147,7 +147,7 @@ describe('when the buffer is full', () => {
   })
 
   it('drop_oldest: a flush does not wait for what is dropped', async () => {
-    const { client, record, failed } = setUp(['silence'], { maxQueued: 1, flushAt: 1, whenFull: 'drop_oldest' })
+    const { client, record, failed } = setUp(['hang'], { maxQueued: 1, flushAt: 1, whenFull: 'drop_oldest' })
     record(0, 0)
 
     const flushed = client.flush()
@@ -171,14 +171,14 @@ describe('when the buffer is full', () => {
 
   it('what is delivered makes room, in calls and in bytes', async () => {
     const properties = { note: 'x'.repeat(20_000) }
-    const { client, dispatcher } = setUp([200, 400], { maxQueued: 2, maxQueuedBytes: 64 * 1024 })
+    const { client, calls } = setUp([200, 400], { maxQueued: 2, maxQueuedBytes: 64 * 1024 })
 
     for (let index = 0; index < 10; index++) {
       client.track({ ...numbered(index), properties })
       await client.flush()
     }
 
-    expect(dispatcher.calls).toHaveLength(10)
+    expect(calls()).toHaveLength(10)
   })
 })
 
@@ -195,14 +195,14 @@ describe('onError', () => {
     ['rejects', reject],
   ])('that %s is a warning, and the client goes on', async (_name, onError) => {
     const warnings = watchWarnings()
-    const { client, dispatcher, record } = setUp([400], { onError })
+    const { client, record, calls } = setUp([400], { onError })
 
     for (const index of [0, 1]) {
       record(index, index)
       await client.flush()
     }
 
-    expect(eventsOf(dispatcher.calls)).toEqual(['Event 0', 'Event 1'])
+    expect(eventsOf(calls())).toEqual(['Event 0', 'Event 1'])
     const warning = { code: 'HOOKLINE_ON_ERROR', detail: 'mine' }
     expect(warnings).toHaveBeenCalledExactlyOnceWith(expect.any(String), warning)
   })
@@ -236,7 +236,7 @@ describe('onError', () => {
 
   it('that records again while the buffer is full throws, and nothing else is lost', async () => {
     const warnings = watchWarnings()
-    const { client, dispatcher, record } = setUp([], {
+    const { client, record, calls } = setUp([], {
       ...full,
       whenFull: 'drop_oldest',
       onError: (_error, calls) => {
@@ -250,6 +250,6 @@ describe('onError', () => {
     await client.flush()
 
     expect(warnings.mock.calls).toMatchObject([[expect.any(String), { code: 'HOOKLINE_ON_ERROR' }]])
-    expect(eventsOf(dispatcher.calls)).toEqual(['Event 1', 'Event 2', 'Event 3', 'Event 9'])
+    expect(eventsOf(calls())).toEqual(['Event 1', 'Event 2', 'Event 3', 'Event 9'])
   })
 })

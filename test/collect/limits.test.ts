@@ -19,19 +19,19 @@ function callOf(bytes: number, event = 'E') {
 
 describe('maximum size of one call, 32 KB', () => {
   it('exactly 32 KB is taken', async () => {
-    const { client, sent } = setUp()
+    const { client, batches } = setUp()
 
     client.track(callOf(32 * 1024))
     await client.flush()
 
-    expect(JSON.stringify(sent[0]?.calls[0])).toHaveLength(32 * 1024)
+    expect(JSON.stringify(batches()[0]?.[0])).toHaveLength(32 * 1024)
   })
 
   it.each([
     ['one byte more', 'xx'],
     ['as many characters, of which one has two bytes', 'é'],
   ])('%s is refused at the call, which says the size and the limit', async (_size, end) => {
-    const { client, sent } = setUp()
+    const { client, requests } = setUp()
     const { properties, ...call } = callOf(32 * 1024)
     const note = properties.note.slice(0, -1) + end
     const record = () => client.track({ ...call, properties: { note } })
@@ -40,26 +40,26 @@ describe('maximum size of one call, 32 KB', () => {
     expect(record).toThrow(/^track: .*32768 .*32769 /)
 
     await client.flush()
-    expect(sent).toHaveLength(0)
+    expect(requests).toHaveLength(0)
   })
 })
 
 describe('maximum size of one batch request, 500 KB', () => {
   it('what does not fit goes into the next batch, in order', async () => {
-    const { client, sent, dispatcher } = setUp()
+    const { client, calls, batches } = setUp()
 
     for (let index = 0; index < 20; index++) client.track(callOf(32 * 1024, `Event ${index}`))
     await settle()
 
-    expect(sent.map(({ calls }) => calls.length)).toEqual([15, 5])
-    expect(eventsOf(dispatcher.calls)).toEqual(Array.from({ length: 20 }, (_, index) => `Event ${index}`))
+    expect(batches().map(({ length }) => length)).toEqual([15, 5])
+    expect(eventsOf(calls())).toEqual(Array.from({ length: 20 }, (_, index) => `Event ${index}`))
   })
 
   it.each([
     ['500 000 bytes are sent at once', 0, [500_000]],
     ['one byte more is not', 1, [483_947, 16_101]],
   ])('%s: 500 KB by either meaning of KB', async (_name, more, sizes) => {
-    const { client, sent } = setUp()
+    const { client, requests } = setUp()
     // 48 bytes around the calls, and a comma between two.
     const around = '{"batch":[],"sentAt":"2026-01-15T09:30:00.000Z"}'.length
 
@@ -67,33 +67,33 @@ describe('maximum size of one batch request, 500 KB', () => {
     client.track(callOf(500_000 - around - 15 * 32_260 + more))
     await client.flush()
 
-    expect(sent.map(({ body }) => Buffer.byteLength(body))).toEqual(sizes)
+    expect(requests.map(({ bytes }) => bytes.length)).toEqual(sizes)
   })
 })
 
 describe('the flush threshold', () => {
   it('is 20 messages: a batch never has more, however many wait', async () => {
-    const { client, sent } = setUp()
+    const { client, batches } = setUp()
 
     for (let index = 0; index < 45; index++) client.track(numbered(index))
     await settle()
-    expect(sent.map(({ calls }) => calls.length)).toEqual([20, 20])
+    expect(batches().map(({ length }) => length)).toEqual([20, 20])
 
     await client.flush()
-    expect(sent.map(({ calls }) => calls.length)).toEqual([20, 20, 5])
+    expect(batches().map(({ length }) => length)).toEqual([20, 20, 5])
   })
 
   it('is not above maxQueued by default', async () => {
-    const { client, sent } = setUp([], { maxQueued: 2 })
+    const { client, requests } = setUp([], { maxQueued: 2 })
 
     for (const index of [0, 1]) client.track(numbered(index))
     await settle()
 
-    expect(sent).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 
   it('counts no call that came while a flush waited for its turn, and that it has taken along', async () => {
-    const { client, clock, sent } = setUp([500], { flushAt: 3, maxInFlight: 1, flushAfterMs: 60_000 })
+    const { client, clock, requests, batches } = setUp([500], { flushAt: 3, maxInFlight: 1, flushAfterMs: 60_000 })
     client.track(numbered(0))
     void client.flush()
     await settle()
@@ -103,15 +103,15 @@ describe('the flush threshold', () => {
     client.track(numbered(2))
     await clock.advance(1000)
     const inOrder = [['Event 0'], ['Event 0'], ['Event 1', 'Event 2']]
-    expect(sent.map(({ calls }) => eventsOf(calls))).toEqual(inOrder)
+    expect(batches().map(eventsOf)).toEqual(inOrder)
 
     for (const index of [3, 4]) client.track(numbered(index))
     await settle()
-    expect(sent).toHaveLength(3)
+    expect(requests).toHaveLength(3)
 
     client.track(numbered(5))
     await settle()
-    expect(eventsOf(sent[3]?.calls ?? [])).toEqual(['Event 3', 'Event 4', 'Event 5'])
+    expect(eventsOf(batches()[3])).toEqual(['Event 3', 'Event 4', 'Event 5'])
   })
 })
 
@@ -122,7 +122,7 @@ describe('the flush interval', () => {
     ['begins anew with a flush that was asked for', {}, 3_000, true, 5_000],
     ['goes on while nothing is recorded, without a timer', {}, 61_000, false, 4_000],
   ])('%s', async (_rule, options, idleMs, hasFlush, ms) => {
-    const { client, clock, sent } = setUp([], options)
+    const { client, clock, requests } = setUp([], options)
 
     await clock.advance(idleMs)
     expect(clock.timers).toBe(0)
@@ -130,8 +130,8 @@ describe('the flush interval', () => {
     client.track(numbered(0))
 
     await clock.advance(ms - 1)
-    expect(sent).toHaveLength(0)
+    expect(requests).toHaveLength(0)
     await clock.advance(1)
-    expect(sent).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 })

@@ -19,7 +19,7 @@ afterEach(() => {
 })
 
 it('enqueued, flushed, answered, retried', async () => {
-  const { client, clock } = setUp([503, new Error('the write-key'), 'silence'], { flushAt: 2 })
+  const { client, clock } = setUp([503, new Error('the write-key'), 'hang'], { flushAt: 2 })
   client.track({ ...numbered(0), messageId: 'm' })
   client.identify({ userId: 'user-1', messageId: 'm' })
   await clock.advance(20_000)

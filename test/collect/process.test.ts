@@ -43,19 +43,19 @@ describe('the listeners for the end of the process', () => {
   })
 
   it('post once, and wait as long as close() does', async () => {
-    const { client, clock, sent } = setUp(Array(20).fill(500))
+    const { client, clock, requests } = setUp(Array(20).fill(500))
     client.track(numbered(0))
     const post = process.listeners('beforeExit').at(-1) as (code: number) => void
     post(0)
     await clock.advance(0)
-    expect([sent.length, clock.timers]).toEqual([1, 3]) // The deadline of the request, the retry, and the ten seconds.
+    expect([requests.length, clock.timers]).toEqual([1, 3]) // The deadline of the request, the retry, and the ten seconds.
     await clock.advance(10_000)
-    const posted = sent.length
+    const posted = requests.length
     expect(posted).toBeGreaterThan(1)
     client.track(numbered(1))
     post(0)
     await clock.advance(0)
-    expect(sent).toHaveLength(posted)
+    expect(requests).toHaveLength(posted)
     const closed = client.close({ timeoutMs: 0 })
     await clock.advance(0)
     expect([(await closed).length, counts()]).toEqual([2, before])
@@ -63,7 +63,7 @@ describe('the listeners for the end of the process', () => {
 })
 
 it('a process that goes on after it was about to end posts what is left with the next flush', async () => {
-  const { client, clock, sent, dispatcher } = setUp(['silence', 'silence'], {
+  const { client, clock, requests, aborted } = setUp(['hang', 'hang'], {
     timeoutMs: 60_000,
     flushAt: 2,
     maxInFlight: 1,
@@ -72,11 +72,11 @@ it('a process that goes on after it was about to end posts what is left with the
   const post = process.listeners('beforeExit').at(-1) as (code: number) => void
   post(0)
   await clock.advance(9_999)
-  expect([sent.length, dispatcher.aborted.length]).toEqual([1, 0])
+  expect([requests.length, aborted()]).toEqual([1, 0])
   await clock.advance(1)
-  expect(dispatcher.aborted).toHaveLength(1)
+  expect(aborted()).toBe(1)
   await clock.advance(5_000)
-  expect(sent).toHaveLength(2)
+  expect(requests).toHaveLength(2)
   const closed = client.close({ timeoutMs: 0 })
   await clock.advance(0)
   expect(await closed).toMatchObject([numbered(0), numbered(1), numbered(2)])

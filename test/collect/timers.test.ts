@@ -32,14 +32,14 @@ function setUp() {
 }
 
 it('none, while a batch waits for its flush and for a retry', async () => {
-  const { client, sent, advance, alive } = setUp()
+  const { client, advance, alive, requests } = setUp()
 
   client.track(numbered(0))
   await advance(5_000)
-  expect([sent.length, alive.size]).toEqual([1, 0])
+  expect([requests.length, alive.size]).toEqual([1, 0])
 
   await advance(1_000)
-  expect([sent.length, alive.size]).toEqual([2, 0])
+  expect([requests.length, alive.size]).toEqual([2, 0])
 })
 
 it('one for each flush that waits, retries included, and none when all are over', async () => {

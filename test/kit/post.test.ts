@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createDeadlines } from '../../src/kit/deadlines.ts'
 import { type DispatcherLike, type PostOutcome, post } from '../../src/kit/post.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
@@ -9,10 +9,10 @@ const controller = { abort() {} } as never
 function setUp(dispatch: DispatcherLike['dispatch']) {
   const clock = manualClock()
   const outcomes: PostOutcome[] = []
-  const pending = post({ dispatch }, request, { clock, deadlines: createDeadlines(5_000, clock) }, (outcome) =>
-    outcomes.push(outcome),
-  )
-  return { clock, outcomes, pending }
+  const deadlines = createDeadlines(5_000, clock)
+  const clear = vi.spyOn(deadlines, 'clear')
+  const pending = post({ dispatch }, request, { clock, deadlines }, (outcome) => outcomes.push(outcome))
+  return { clock, outcomes, pending, clear }
 }
 
 test('one deadline covers all phases: the timeouts of undici are off', () => {
@@ -24,8 +24,8 @@ test('one deadline covers all phases: the timeouts of undici are off', () => {
   expect(options).toEqual({ ...request, method: 'POST', headersTimeout: 0, bodyTimeout: 0 })
 })
 
-test('the outcome comes after post() returned, also when the dispatcher ends at once', async () => {
-  const { outcomes } = setUp((_options, handler) => {
+test('the outcome comes after post() returned, also when the dispatcher ends at once, and clears the deadline', async () => {
+  const { outcomes, clear } = setUp((_options, handler) => {
     handler.onResponseStart?.(controller, 204, { 'retry-after': '7' })
     handler.onResponseData?.(controller, Buffer.from('o'))
     handler.onResponseData?.(controller, Buffer.from('k'))
@@ -33,6 +33,7 @@ test('the outcome comes after post() returned, also when the dispatcher ends at 
     return true
   })
   expect(outcomes).toEqual([])
+  expect(clear).toHaveBeenCalledOnce()
   await Promise.resolve()
   expect(outcomes).toEqual([
     { status: 204, headers: { 'retry-after': '7' }, retryAfterMs: 7_000, body: Buffer.from('ok'), error: undefined },
