@@ -158,17 +158,6 @@ describe('a call is written down at once', () => {
     expect(batches()[0]?.[0]).toMatchObject({ event: 'E', properties: { total: 1, items: ['a'] } })
   })
 
-  test('toJSON is asked once, also when the batch is sent again', async () => {
-    let asked = 0
-    const price = { toJSON: () => ++asked }
-    const { client, clock, calls } = setUp([500, 500, 200], { flushAt: 1 })
-
-    client.track({ userId: 'u', event: 'E', properties: { price } })
-    await clock.advance(60_000)
-
-    expect(calls()).toMatchObject(Array(3).fill({ properties: { price: 1 } }))
-  })
-
   test('a getter is asked once: what is checked is what travels', async () => {
     let asked = 0
     const call = {

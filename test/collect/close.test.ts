@@ -84,25 +84,6 @@ describe('close', () => {
     expect(requests).toHaveLength(before)
   })
 
-  it('does not return what is given up meanwhile: onError gets it', async () => {
-    const { client, failures } = setUp([400])
-    client.track(numbered(0))
-
-    expect(await client.close()).toEqual([])
-
-    expect(failures).toHaveLength(1)
-  })
-
-  it('counts an answer that comes as time is over once', async () => {
-    const { client, clock, failures } = setUp([400])
-    client.track(numbered(0))
-
-    const closed = client.close({ timeoutMs: 0 })
-    await clock.advance(0)
-
-    expect((await closed).length + failures.length).toBe(1)
-  })
-
   it('twice is once', async () => {
     const { client, clock, requests } = setUp(['hang'])
     client.track(numbered(0))

@@ -59,19 +59,3 @@ it('a deletion rejects when a destination has no room, after the others have que
 
   expect(later.messages).toEqual([second])
 })
-
-it('the notifications of one user differ in their time, however soon another follows', async () => {
-  const { collector, shared, clock } = setUp()
-
-  await Promise.all([collector.delete('user-1'), collector.delete('user-1'), collector.delete('user-2')])
-  await clock.advance(3)
-  await collector.delete('user-1', { sources: ['app'] })
-  await collector.delete('user-2', { sources: ['app'] })
-  await clock.advance(1000)
-  await collector.delete('user-1', { sources: ['app'] })
-
-  const timesOf = (user: string) =>
-    shared.messages.filter(({ userId }) => userId === user).map(({ timestamp }) => String(timestamp).slice(-5))
-  expect(timesOf('user-1')).toEqual(['.000Z', '.001Z', '.003Z', '.004Z', '.006Z', '.003Z'])
-  expect(timesOf('user-2')).toEqual(['.000Z', '.001Z', '.003Z'])
-})

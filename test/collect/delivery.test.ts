@@ -57,13 +57,11 @@ describe('a destination without room', () => {
       expect(messages).toMatchObject([{ messageId: 'm-1' }, { messageId: 'm-2' }])
   })
 
+  const fail = (): never => {
+    throw new Error('a bug')
+  }
   it.each([
-    [
-      'throws',
-      () => {
-        throw new Error('a bug')
-      },
-    ],
+    ['throws', fail],
     ['rejects', () => Promise.reject(new Error('a bug'))],
     ['rejects with a fault of the client', () => Promise.reject(new HooklineError('message_invalid', 'no'))],
   ])('beside one that %s: internal', async (_how, submit) => {

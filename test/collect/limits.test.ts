@@ -45,16 +45,6 @@ describe('maximum size of one call, 32 KB', () => {
 })
 
 describe('maximum size of one batch request, 500 KB', () => {
-  it('what does not fit goes into the next batch, in order', async () => {
-    const { client, calls, batches } = setUp()
-
-    for (let index = 0; index < 20; index++) client.track(callOf(32 * 1024, `Event ${index}`))
-    await settle()
-
-    expect(batches().map(({ length }) => length)).toEqual([15, 5])
-    expect(eventsOf(calls())).toEqual(Array.from({ length: 20 }, (_, index) => `Event ${index}`))
-  })
-
   it.each([
     ['500 000 bytes are sent at once', 0, [500_000]],
     ['one byte more is not', 1, [483_947, 16_101]],

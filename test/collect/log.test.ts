@@ -1,7 +1,7 @@
 /** The debug log: what it says, line by line ("Go client library", What the service does 6). */
 
 import { format, stripVTControlCharacters } from 'node:util'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { log } from '../../src/collect/client-report.ts'
 import { numbered, setUp } from './dispatcher.ts'
@@ -35,14 +35,4 @@ it('enqueued, flushed, answered, retried', async () => {
     'batch 1: retrying in 4000 ms',
     'batch 1: attempt 4: status 200',
   ])
-})
-
-it('nothing is formatted while it is off', async () => {
-  log.enabled = false
-  const print = vi.fn()
-  log.log = print
-  const { client, clock } = setUp([500, 401], { flushAt: 1 })
-  client.track(numbered(0))
-  await clock.advance(1000)
-  expect(print).not.toHaveBeenCalled()
 })

@@ -3,7 +3,6 @@ import { expect, it } from 'vitest'
 import type { CollectedEvent } from '../../src/collect/collector-events.ts'
 import type { Collector } from '../../src/collect/collector-types.ts'
 import { basic, request, setUpCollector, writeKey } from '../support/collect.ts'
-import { watchWarnings } from '../support/receive.ts'
 
 const call = { userId: 'u', event: 'E' }
 
@@ -85,20 +84,4 @@ it('several observers see requests until each is removed, and stay after an upda
   await post('/v1/track', call)
   expect(first.events.map(({ source }) => source)).toEqual(['shop'])
   expect(second.events.map(({ source }) => source)).toEqual(['shop', 'new'])
-})
-
-it('an observer that throws is a process warning, once for each request, and changes nothing', async () => {
-  const warnings = watchWarnings()
-  const { collector, post } = setUpCollector()
-  collector.observe({
-    answered() {
-      throw new Error('no')
-    },
-  })
-  const { events } = observe(collector)
-
-  expect(await post('/v1/track', call)).toMatchObject({ status: 200 })
-
-  expect(events).toHaveLength(1)
-  expect(warnings.mock.calls).toEqual([[expect.any(String), { code: 'HOOKLINE_OBSERVER', detail: 'no' }]])
 })

@@ -60,21 +60,6 @@ it('a connection is used again', async () => {
   expect(failures).toEqual([])
 })
 
-it('what arrives is what was written: path and query, length, and bytes beyond ASCII', async () => {
-  const { received, endpoint } = await serve()
-  const { client } = clientOf(endpoint)
-  client.track({ userId: 'Zoë', event: '完了' })
-  await client.close()
-  expect(received[0]?.url).toBe('/v1/batch?token=1')
-  expect(received[0]?.headers).toMatchObject({
-    authorization: `Basic ${Buffer.from('write-key:').toString('base64')}`,
-    'content-type': 'application/json',
-    'content-length': String(Buffer.byteLength(received[0]?.body ?? '')),
-    'user-agent': 'Hookline/1.0',
-  })
-  expect(callsIn(received)).toMatchObject([{ userId: 'Zoë', event: '完了' }])
-})
-
 it('close lets go of the connections', async () => {
   const { server, sockets, endpoint } = await serve()
   server.keepAliveTimeout = 0 // The server would keep it for ever.

@@ -149,13 +149,6 @@ it('the span of an attempt that close ends is an error, after which the message 
   ])
 })
 
-it('a message that no handler matches has no span', async () => {
-  const { receiver, spans } = setUp()
-  receiver.on('page', () => {})
-  await deliver(receiver, fixtures.track)
-  expect(spans()).toEqual([])
-})
-
 it('a message of an inbox is inside neither the request that woke the worker, nor what started it', async () => {
   const clock = manualClock()
   const { receiver, named } = setUp({ inbox: memoryQueue({ clock }), clock })

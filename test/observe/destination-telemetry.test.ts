@@ -92,16 +92,6 @@ it('circuits that open and close are counted', async () => {
   ])
 })
 
-it('every URL of a round is an attempt', async () => {
-  const { clock, destination, spans } = setUp([200], ['http://a.example/', 'http://b.example/'])
-  await destination.identify({ userId: 'u1' })
-  await clock.advance(1000)
-  expect(spans().map(({ attributes }) => [attributes['server.address'], attributes['server.port']])).toEqual([
-    ['a.example', 80],
-    ['b.example', 80],
-  ])
-})
-
 it('URLs that differ in their query only look the same, and yet neither was posted to before', async () => {
   const { clock, destination, spans } = setUp([200], ['http://a.example/?a', 'http://a.example/?b'])
   await destination.identify({ userId: 'u1' })

@@ -100,28 +100,6 @@ describe('the dead letters of a destination', () => {
     expect(inspected).toEqual({ ...letter, use: 'destination', attempts, bytes: expect.any(Uint8Array) })
     expect(JSON.parse(JSON.stringify(inspected)).bytes).toBe(JSON.stringify(letter?.message))
   })
-
-  it('of a transform that failed have its error, and the message as it was', async () => {
-    const transform = (): never => {
-      throw new Error('no such field')
-    }
-    const queue = memoryQueue({})
-    const { destination, clock } = setUpDestination([200], { queue, transform, onAttempt: () => {} })
-    await destination.send({ ...fixtures.track, messageId: 'm-1', context: {} })
-    await clock.advance(0)
-
-    const [letter] = await list(inspectQueue(queue).deadLetters())
-
-    const message = { ...fixtures.track, messageId: 'm-1', context: {} }
-    expect(letter).toMatchObject({
-      use: 'destination',
-      reason: 'transform_failed',
-      error: 'no such field',
-      attempts: [],
-    })
-    expect(letter?.message).toEqual(message)
-    expect(JSON.parse(Buffer.from(letter?.bytes ?? []).toString())).toEqual(message)
-  })
 })
 
 it('a job of neither is unreadable, and its error is what is stored', async () => {

@@ -47,48 +47,25 @@ it('reads the gauges of the health check whenever metrics are collected', async 
 it('names the gauges after what each health is of, and tells those of several apart', async () => {
   const { collect } = setUpTelemetry()
   const { receiver } = setUp()
-  const skipped = { switched_off: 0, not_selected: 0, historical: 0 }
-  const [orders, users] = [1, 2].map((waiting) => async () => ({ ...counts, waiting, skipped }))
-  onTestFinished(observe({ health: { inbox: () => receiver.health(), orders, users } as never }))
+  const destination = createDestination({ webhooks: [{ url: 'https://shop.example/webhooks' }] })
+  onTestFinished(async () => void (await destination.close({ graceMs: 0 })))
+  const orders = async () => ({ ...(await destination.health()), waiting: 1 })
+  const users = () => destination.health()
+  onTestFinished(observe({ health: { inbox: () => receiver.health(), orders, users } }))
   const metrics = await collect()
   expect(metrics.get('hookline.inbox.waiting')).toMatchObject([{ value: 0, attributes: { 'hookline.name': 'inbox' } }])
   expect(metrics.get('hookline.destination.waiting')).toMatchObject([
     { value: 1, attributes: { 'hookline.name': 'orders' } },
-    { value: 2, attributes: { 'hookline.name': 'users' } },
+    { value: 0, attributes: { 'hookline.name': 'users' } },
   ])
   expect(metrics.get('hookline.destination.oldest_due_age')).toHaveLength(2)
 })
 
-it('takes the health of a destination', async () => {
-  const { collect } = setUpTelemetry()
-  const destination = createDestination({ webhooks: [{ url: 'https://shop.example/webhooks' }] })
-  onTestFinished(async () => void (await destination.close({ graceMs: 0 })))
-  onTestFinished(observe({ health: () => destination.health() }))
-  const names = ['waiting', 'active', 'dead_letters', 'oldest_due_age']
-  expect([...(await collect()).keys()]).toEqual(names.map((name) => `hookline.destination.${name}`))
-})
-
 it('records nothing of an inbox that does not answer: its zeros are not measured', async () => {
   const { collect } = setUpTelemetry()
-  const health = async () =>
-    ({
-      ready: false,
-      status: 'unavailable',
-      waiting: 0,
-      active: 0,
-      deadLetters: 0,
-      oldestDueAgeMs: 0,
-      asOf: undefined,
-    }) as const
-  onTestFinished(observe({ health }))
+  const none = { waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0, asOf: undefined }
+  onTestFinished(observe({ health: async () => ({ ready: false, status: 'unavailable', ...none }) }))
   expect([...(await collect()).keys()]).toEqual([])
-})
-
-it('takes the health of a receiver', async () => {
-  const { collect } = setUpTelemetry()
-  const { receiver } = setUp()
-  onTestFinished(observe({ health: () => receiver.health() }))
-  expect((await collect()).get('hookline.inbox.waiting')).toMatchObject([{ value: 0 }])
 })
 
 it.each(['startSpan', 'extract'] as const)(
@@ -131,12 +108,10 @@ it('works without OpenTelemetry set up, and makes nothing', async () => {
 })
 
 it.each([
-  [5, '`observe: options` must be an object. Got a number.'],
-  [null, '`observe: options` must be an object. Got null.'],
-  [{ helth: () => {} }, '`helth` is not an option. Did you mean `health`?'],
-  [{ health: true }, '`health` must be a function. Got true.'],
-  [{ health: null }, '`health` must be a function. Got null.'],
-  [{ health: { inbox: 5 } }, '`health.inbox` must be a function. Got 5.'],
+  [5, '`observe: options`'],
+  [{ helth: () => {} }, '`helth`'],
+  [{ health: null }, '`health`'],
+  [{ health: { inbox: 5 } }, '`health.inbox`'],
 ])('refuses wrong options: %j', (options, message) => {
   expect(() => observe(options as never)).toThrow(TypeError)
   expect(() => observe(options as never)).toThrow(message)

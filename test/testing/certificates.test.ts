@@ -1,6 +1,8 @@
 /** The certificates of scripted endpoints, as TLS clients see them. */
 
+import { X509Certificate } from 'node:crypto'
 import { connect } from 'node:tls'
+import { Agent } from 'undici'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { CertificateFault } from '../../src/testing/certificates.ts'
 import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
@@ -42,7 +44,7 @@ describe('to a TLS client', () => {
   it('private_ca is good for localhost and 127.0.0.1, and what is sent inside is counted', async () => {
     const endpoint = await startEndpoint({ tls: 'private_ca', script: [201, 'reset', { reset: 'headers' }] })
     onTestFinished(() => endpoint.close())
-    const { Agent } = await import('undici')
+    expect(new X509Certificate(endpoint.ca).validTo).toContain('2049')
     const dispatcher = new Agent({ connect: { ca: endpoint.ca }, allowH2: false })
     onTestFinished(() => dispatcher.destroy())
     expect(await post(endpoint.url, 'hello', { dispatcher })).toMatchObject({ status: 201 })

@@ -45,16 +45,6 @@ describe('the script', () => {
 })
 
 describe('a step', () => {
-  it("'hang' reads the request and never answers", async () => {
-    const endpoint = await start({ script: ['hang'] })
-    const leaving = new AbortController()
-    const outcome = post(endpoint.url, 'body', { signal: leaving.signal })
-    const [request] = await endpoint.received(1)
-    expect(request?.bytes.toString()).toBe('body')
-    setTimeout(() => leaving.abort(), 60)
-    await expect(outcome).rejects.toThrow('aborted')
-  })
-
   it.each<[string, Step]>([
     ["'drip'", 'drip'],
     ['dripMs', { dripMs: 5 }],
@@ -70,22 +60,6 @@ describe('a step', () => {
     expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
     socket.destroy()
     await once(socket, 'close')
-  })
-
-  it.each<[Step, string]>([
-    ['reset', 'ECONNRESET'],
-    [{ reset: 'headers' }, 'ECONNRESET'],
-    [{ reset: 'body' }, 'ECONNRESET'],
-    ['close', 'UND_ERR_SOCKET'],
-  ])('%j ends in %s', async (step, code) => {
-    const { url } = await start({ script: [step, 200] })
-    expect(await errorOf(post(url))).toMatchObject({ code })
-    expect((await post(url)).status).toBe(200)
-  })
-
-  it("'garbage' is not HTTP", async () => {
-    const { url } = await start({ script: ['garbage'] })
-    expect(await errorOf(post(url))).toMatchObject({ name: 'HTTPParserError' })
   })
 
   it.each<['answer' | 'chunk', RegExp]>([
@@ -131,16 +105,6 @@ describe('what came', () => {
     }
     await pool.close()
     expect([endpoint.requests.length, endpoint.connections]).toEqual([2, 1])
-  })
-
-  it('is waited for', async () => {
-    const endpoint = await start()
-    const received = endpoint.received(2)
-    await post(endpoint.url, 'one')
-    await post(endpoint.url, 'two')
-    await post(endpoint.url, 'three')
-    expect((await received).map(({ bytes }) => bytes.toString())).toEqual(['one', 'two'])
-    expect(await endpoint.received(1)).toHaveLength(1)
   })
 
   it('is counted in connections and bytes, whole requests or not', async () => {

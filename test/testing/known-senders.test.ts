@@ -1,13 +1,8 @@
 /** Requests in the form of each known sender: what receivers take of them, through each adapter and with each inbox. */
 
-import { mkdtempSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { sign } from '../../src/protocol/signature.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
-import { sqliteQueue } from '../../src/queues-sqlite.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { type KnownSender, SENDER_NAMES } from '../../src/testing/known-senders.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
@@ -46,13 +41,6 @@ it.each(PAIRS)('each request of %s is taken through %s, and a forged one is not'
 
 describe.each(SENDER_NAMES)('%s', (as) => {
   it('with an inbox in memory', () => checkInbox(as, memoryQueue()))
-})
-
-it('a message of a sender is taken with an inbox on SQLite', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'hookline-'))
-  onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 9 }))
-
-  await checkInbox('customer.io', sqliteQueue({ path: join(directory, 'inbox.sqlite') }))
 })
 
 describe('a request in the form of a sender', () => {
