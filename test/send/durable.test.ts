@@ -1,103 +1,89 @@
 /** A destination on a queue that outlives its process: what a restart must not change. */
 
-import { mkdtempSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { RETRY_WINDOW_MS } from '../../src/protocol/limits.ts'
-import { memoryQueue } from '../../src/queues-memory.ts'
-import { sqliteQueue } from '../../src/queues-sqlite.ts'
-import { createDestination } from '../../src/send/create-destination.ts'
-import type { DeliveryReport } from '../../src/send/destination-events.ts'
-import type { Queue } from '../../src/store/queue-types.ts'
-import { capture, manualClock, type Script } from '../../src/testing.ts'
-import { until } from '../support/until.ts'
+import type { DestinationOptions } from '../../src/send/destination-options.ts'
+import { createQueue } from '../../src/store/create-queue.ts'
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts'
+import { manualClock, type Script } from '../../src/testing.ts'
+import { setUp } from './set-up.ts'
 
-function setUp(script: Script = [503]) {
+const call = { userId: 'u', event: 'E' }
+
+/** Starts processes one after the other, whose destinations share their jobs. */
+function setUpProcesses() {
   const clock = manualClock()
-  const start = clock.now()
-  const folder = mkdtempSync(join(tmpdir(), 'hookline-outbox-'))
-  const captured = capture({ script })
-  const reports: DeliveryReport[] = []
-  const open = (queue: Queue) => {
-    const destination = createDestination({
-      webhooks: [{ url: 'https://shop.example/webhooks' }],
-      dispatcher: captured.dispatcher,
-      queue,
-      clock,
-      random: () => 0.999, // Fewer rounds: each is a restart below.
-      onAttempt: (report) => reports.push(report),
-    })
-    onTestFinished(async () => void (await destination.close({ graceMs: 0 })))
-    return destination
-  }
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
-  const onDisk = () => sqliteQueue({ path: join(folder, 'outbox.sqlite'), name: 'outbox', clock })
-  const reported = async (count: number): Promise<DeliveryReport> => {
-    await until(async () => {
-      await clock.advance(0)
-      return reports.length >= count
-    })
-    return reports[count - 1] as DeliveryReport
-  }
-  const startsOf = (report: DeliveryReport) => report.attempts.map(({ at }) => at.getTime() - start)
-  return { clock, captured, reports, open, onDisk, inMemory: () => memoryQueue({ clock }), reported, startsOf }
+  const store = createMemoryStore({ name: 'outbox', clock })
+  const open = () => createQueue({ ...store, isDurable: true, close: () => [] }, { name: 'outbox', clock })
+  const start = (script: Script, options: Partial<DestinationOptions> = {}) =>
+    setUp(script, { clock, queue: open(), ...options })
+  return { clock, open, start }
 }
 
-test('a destination that restarts between attempts keeps schedule, attempts and four hours', {
-  timeout: 120_000,
-}, async () => {
-  const steady = setUp()
-  await steady.open(steady.inMemory()).track({ userId: 'u', event: 'E' })
+test('a destination that restarts between attempts keeps schedule, attempts and four hours', async () => {
+  const steady = setUp([503])
+  await steady.destination.track(call)
   await steady.clock.advance(RETRY_WINDOW_MS)
-  const expected = steady.reports.at(-1) as DeliveryReport
 
-  const { clock, open, onDisk, reports, reported, startsOf } = setUp()
-  let restarted = open(onDisk())
-  await restarted.track({ userId: 'u', event: 'E' })
-  let report = await reported(1)
-  for (let count = 2; report.status === 'retrying'; count += 1) {
-    const retryAt = report.retryAt?.getTime() ?? 0
-    if (count < 4) {
-      await restarted.close({ graceMs: 0 })
-      await clock.advance(Math.floor((retryAt - clock.now()) / 2))
-      restarted = open(onDisk())
-    }
-    await clock.advance(retryAt - clock.now())
-    report = await reported(count)
+  const { clock, start } = setUpProcesses()
+  let restarted = start([503])
+  await restarted.destination.track(call)
+  await clock.advance(0)
+  for (const { retryAt } of steady.reports.slice(0, -1)) {
+    expect(restarted.last()).toMatchObject({ status: 'retrying', retryAt })
+    expect(await restarted.destination.close({ graceMs: 0 })).toEqual([])
+    await clock.advance(Math.floor((Number(retryAt) - clock.now()) / 2))
+    restarted = start([503])
+    await clock.advance(Number(retryAt) - clock.now())
   }
 
-  expect(expected).toMatchObject({ status: 'failed', reason: 'window_over' })
-  expect(report).toMatchObject({ status: 'failed', reason: 'window_over' })
-  expect(reports).toHaveLength(steady.reports.length)
-  expect(startsOf(report)).toEqual(steady.startsOf(expected))
-  expect(await restarted.deadLetters()).toMatchObject([{ reason: 'window_over', message: { event: 'E' } }])
+  const times = (report = steady.last()) => report?.attempts.map(({ at }) => at)
+  expect(steady.last()).toMatchObject({ status: 'failed', reason: 'window_over' })
+  expect(restarted.last()).toMatchObject({ status: 'failed', reason: 'window_over' })
+  expect(times(restarted.last())).toEqual(times())
+  expect(await restarted.destination.deadLetters()).toMatchObject([{ reason: 'window_over', message: call }])
 })
 
 test('a message whose four hours ended while the process was down fails without another attempt', async () => {
-  const { clock, captured, open, onDisk, reported } = setUp()
-  const before = open(onDisk())
-  await before.track({ userId: 'u', event: 'E' })
-  await reported(1)
-  await before.close({ graceMs: 0 })
+  const { clock, start } = setUpProcesses()
+  const before = start([503])
+  await before.destination.track(call)
+  await clock.advance(0)
+  await before.destination.close({ graceMs: 0 })
   await clock.advance(RETRY_WINDOW_MS + 1)
 
-  open(onDisk())
-  expect(await reported(2)).toMatchObject({ status: 'failed', reason: 'window_over', latest: [] })
-  expect(captured.requests).toHaveLength(1)
+  const after = start([503])
+  await clock.advance(0)
+
+  expect(after.last()).toMatchObject({ status: 'failed', reason: 'window_over', latest: [] })
+  expect(after.captured.requests).toEqual([])
 })
 
 test('the four hours of a message that was never posted begin with its first attempt', async () => {
-  const { clock, captured, open, onDisk, reported } = setUp([200])
-  const queue = onDisk()
+  const { clock, open, start } = setUpProcesses()
   const id = '00000000-0000-4000-8000-000000000001'
-  const message = { version: 1, type: 'track', userId: 'u', event: 'E', timestamp: '2026-01-15T09:30:00.000Z' }
-  await queue.push([{ id, body: Buffer.from(JSON.stringify(message)) }])
-  await queue.close({ graceMs: 0 })
+  const message = { version: 1, type: 'track', ...call, timestamp: '2026-01-15T09:30:00.000Z' }
+  await open().push([{ id, body: Buffer.from(JSON.stringify(message)) }])
   await clock.advance(RETRY_WINDOW_MS + 1)
 
-  open(onDisk())
-  expect(await reported(1)).toMatchObject({ status: 'delivered', id })
+  const { captured, last } = start([200])
+  await clock.advance(0)
+
+  expect(last()).toMatchObject({ status: 'delivered', id })
   expect(captured.messages).toMatchObject([message])
+})
+
+test('what functions made is kept: a later process posts the same bytes, and does not call them', async () => {
+  const { clock, start } = setUpProcesses()
+  const before = start([500], { transform: (message) => ({ ...message, messageId: 'made' }) as typeof message })
+  await before.destination.track(call)
+  await clock.advance(0)
+  await before.destination.close()
+
+  const after = start([200], { transform: () => expect.fail() })
+  await clock.advance(RETRY_WINDOW_MS)
+
+  const [first, second] = [before, after].map(({ captured }) => String(captured.requests[0]?.bytes))
+  expect(first).toContain('"made"')
+  expect(second).toBe(first)
 })

@@ -1,17 +1,10 @@
 /** Functions of a destination: what they leave out, change, and fail for. */
 
-import { mkdtempSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Message } from '../../src/protocol/message.ts'
-import { sqliteQueue } from '../../src/queues-sqlite.ts'
-import { createDestination } from '../../src/send/create-destination.ts'
 import type { DestinationOptions } from '../../src/send/destination-options.ts'
-import { capture, fixtures } from '../../src/testing.ts'
+import { fixtures } from '../../src/testing.ts'
 import { setUpCollector, writeKey } from '../support/collect.ts'
-import { until } from '../support/until.ts'
 import { HOUR, setUp as setUpDestination } from './set-up.ts'
 
 const track = { ...fixtures.track, messageId: 'm-1', context: {} }
@@ -179,33 +172,6 @@ describe('transform', () => {
 
     expect(captured.requests).toEqual([])
   })
-})
-
-it('what functions made is kept: a later process posts the same bytes, and does not call them', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'hookline-'))
-  onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 9 }))
-  const captured = capture({ script: [500, 200] })
-  const open = (transform: DestinationOptions['transform'] & object) =>
-    createDestination({
-      webhooks: [{ url: 'https://shop.example/webhooks' }],
-      queue: sqliteQueue({ path: join(directory, 'outbox.sqlite') }),
-      dispatcher: captured.dispatcher,
-      random: () => 0,
-      onAttempt: () => {},
-      transform,
-    })
-
-  const before = open((message) => ({ ...message, messageId: 'made' }) as Message)
-  await before.send(track)
-  await until(() => captured.requests.length === 1)
-  await before.close()
-  const after = open(fail)
-  await until(() => captured.requests.length === 2)
-  await after.close()
-
-  const [first, second] = captured.requests.map(({ bytes }) => String(bytes))
-  expect(first).toContain('"made"')
-  expect(second).toBe(first)
 })
 
 describe('the context of a function', () => {

@@ -2,13 +2,12 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createDestination } from '../../src/send/create-destination.ts'
-import type { DeliveryReport } from '../../src/send/destination-events.ts'
 import type { Webhook } from '../../src/send/webhooks.ts'
 import { createQueue } from '../../src/store/create-queue.ts'
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts'
-import { capture, manualClock, type Script } from '../../src/testing.ts'
+import { manualClock, type Script } from '../../src/testing.ts'
 import { runs } from '../support/properties.ts'
+import { setUp } from './set-up.ts'
 
 const answers = fc.constantFrom<Script[number]>(200, 204, 404, 500, 503, 'hang', 'reset', {
   status: 429,
@@ -46,17 +45,13 @@ interface Plan {
 
 async function run({ script, urls, steps: planned, graceMs, seed }: Plan): Promise<void> {
   const clock = manualClock()
-  const captured = capture({ script })
-  const reports: DeliveryReport[] = []
   const store = createMemoryStore({ name: 'orders', clock })
-  const destination = createDestination({
+  const { destination, reports } = setUp(script, {
     webhooks: Array.from({ length: urls }, (_, index) => toWebhook(index)),
-    dispatcher: captured.dispatcher,
     queue: createQueue(store, { name: 'orders', clock }),
     clock,
     random: chance(seed),
     concurrency: 7,
-    onAttempt: (report) => reports.push(report),
   })
   const accepted = new Map<string, string>()
 
@@ -78,11 +73,8 @@ async function run({ script, urls, steps: planned, graceMs, seed }: Plan): Promi
   const closing = destination.close({ graceMs })
   await clock.advance(graceMs)
   const left = new Set((await closing).map(({ messageId }) => messageId))
-  const failed = new Set(
-    (await store.deadLetters({ after: undefined, maxBytes: 1e9, limit: 1_000, newestFirst: false })).map(
-      ({ id }) => id,
-    ),
-  )
+  const letters = await store.deadLetters({ after: undefined, maxBytes: 1e9, limit: 1_000, newestFirst: false })
+  const failed = new Set(letters.map(({ id }) => id))
   const delivered = new Set(reports.filter(({ status }) => status === 'delivered').map(({ id }) => id))
 
   for (const [id, messageId] of accepted) {

@@ -197,7 +197,10 @@ describe('of several URLs', () => {
       await destination.track({ userId: 'u', event: 'E' })
       await clock.advance(6 * SECOND)
     }
-    expect((await destination.health()).urls).toMatchObject([{ circuit: 'open' }, { circuit: 'closed' }])
+    expect((await destination.health()).urls).toMatchObject([
+      { circuit: 'open', delivered: 0 },
+      { circuit: 'closed', delivered: 20, failed: 0 },
+    ])
 
     const before = reports.length
     await destination.track({ userId: 'u', event: 'E' })

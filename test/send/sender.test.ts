@@ -2,7 +2,7 @@ import { describe, expect, it, test } from 'vitest'
 import { sign } from '../../src/protocol/signature.ts'
 import { createSender } from '../../src/send/create-sender.ts'
 import type { Tampering } from '../../src/send/tamper.ts'
-import { capture, fixtures, manualClock } from '../../src/testing.ts'
+import { capture, fixtures, manualClock, type Script } from '../../src/testing.ts'
 import { listen, openSender } from './set-up.ts'
 
 const sharedSecret = 'secret'
@@ -56,28 +56,21 @@ describe('a request', () => {
 })
 
 describe('an answer', () => {
-  it.each([304, 404, 503])('%i is not a success', async (status) => {
-    const endpoint = await listen({ script: [status] })
+  const headers = { 'retry-after': '7' }
+  const later = { ok: false, status: 503, retryAfterMs: 7_000 }
+  it.each<[string, Script, object]>([
+    ['304 is no success', [304], { ok: false, attempts: [{ ok: false, status: 304 }] }],
+    ['503 is none, and may ask for a delay', [{ status: 503, headers }], { ok: false, attempts: [later] }],
+    ['299 asks for none', [{ status: 299, headers }], { ok: true, attempts: [{ ok: true, status: 299 }] }],
+    ['a 2xx of any URL is one', [500, 204], { ok: true, attempts: [{ ok: false }, { ok: true }] }],
+  ])('%s', async (_rule, script, expected) => {
+    const { dispatcher } = capture({ script })
+    const webhooks = script.map((_, index) => ({ url: `http://shop.example/${index}` }))
 
-    const round = await openSender({ webhooks: [{ url: endpoint.url }] }).delete({ userId: 'u' })
+    const round = await openSender({ webhooks, dispatcher }).delete({ userId: 'u' })
 
-    expect(round).toMatchObject({ ok: false, attempts: [{ ok: false, status }] })
-  })
-
-  it('with 200 has no retryAfterMs, even with Retry-After', async () => {
-    const endpoint = await listen({ script: [{ status: 200, headers: { 'retry-after': '7' } }] })
-
-    const round = await openSender({ webhooks: [{ url: endpoint.url }] }).delete({ userId: 'u' })
-
-    expect(round.attempts[0]).not.toHaveProperty('retryAfterMs')
-  })
-
-  it('of 2xx from any URL makes the round a success', async () => {
-    const [bad, good] = [await listen({ script: [500] }), await listen()]
-
-    const round = await openSender({ webhooks: [{ url: bad.url }, { url: good.url }] }).delete({ userId: 'u' })
-
-    expect(round).toMatchObject({ ok: true, attempts: [{ status: 500 }, { status: 200 }] })
+    expect(round).toMatchObject(expected)
+    expect('retryAfterMs' in (round.attempts[0] ?? {})).toBe(round.attempts[0]?.status === 503)
   })
 })
 
