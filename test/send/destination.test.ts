@@ -105,20 +105,6 @@ describe('the schedule', () => {
     expect(last()).toMatchObject({ status: 'delivered' })
     expect(startsOf(last())).toEqual(starts)
   })
-
-  it('runs to the last start within the four hours, and no longer', async () => {
-    const { clock, captured, destination, last, startsOf } = setUp([503])
-
-    await destination.delete({ userId: 'u' })
-    await clock.advance(LAST_START_MS - 1)
-    const before = captured.requests.length
-    await clock.advance(48 * HOUR)
-
-    expect(captured.requests.length).toBe(before + 1)
-    expect(last()).toMatchObject({ status: 'failed', reason: 'window_over' })
-    expect(startsOf(last())?.at(-1)).toBe(LAST_START_MS)
-    expect(clock.timers).toBe(0)
-  })
 })
 
 describe('the switch', () => {

@@ -210,18 +210,6 @@ describe('the context of a function', () => {
 })
 
 describe('while the destination is off, with whenDisabled: hold', () => {
-  it('messages are kept until it is on again', async () => {
-    const { destination, clock, sent } = setUp({ enabled: false, whenDisabled: 'hold' })
-
-    expect(await destination.send(track)).toMatchObject({ queued: true })
-    await clock.advance(60_000)
-    expect(sent()).toEqual([])
-
-    destination.enable()
-    await clock.advance(10_000)
-    expect(sent()).toMatchObject([{ type: 'track' }])
-  })
-
   it.each([
     ['that a function would change', { transform: fail }, undefined],
     ['that has a source', {}, 'import'],
