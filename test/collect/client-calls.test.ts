@@ -79,7 +79,6 @@ describe('a call', () => {
 
   it('alias · its ids may be there in the other spelling, too, empty or the same', async () => {
     const call = { userId: 'u', previousId: 'user-0', 'Previous ID': '', 'User ID': 'u' }
-
     expect(await travel('alias', call)).toMatchObject({ type: 'alias', previousId: 'user-0' })
   })
 
@@ -137,7 +136,6 @@ describe('required fields, checked at the call', () => {
   it('a call or a field without a prototype, or of another realm, is plain', async () => {
     const bare = Object.assign(Object.create(null), { userId: 'u', event: 'E' })
     const foreign = Object.create(Object.create(null), { n: { value: 1, enumerable: true } })
-
     expect(await travel('track', bare)).toMatchObject({ event: 'E' })
     expect(await travel('track', { ...bare, properties: foreign })).toMatchObject({ event: 'E', properties: { n: 1 } })
   })
@@ -210,7 +208,6 @@ describe('a call is written down at once', () => {
     ['too deep a nest', { deep }],
   ])('%s is a TypeError that names the field, with its cause', (_name, properties) => {
     const error = refusal('track', { userId: 'u', event: 'E', properties })
-
     expect(error.message).toContain(': `properties` ')
     expect(error.cause).toBeInstanceOf(Error)
   })

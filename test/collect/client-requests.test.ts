@@ -30,10 +30,8 @@ describe('a batch request', () => {
     'https://example.com/collect/?token=a%20b',
   ])('Endpoint · %s is posted to as given', async (endpoint) => {
     const { client, requests } = setUp([], { endpoint })
-
     client.track(numbered(0))
     await client.flush()
-
     expect(requests).toMatchObject([{ url: endpoint }])
   })
 
@@ -55,10 +53,8 @@ describe('a batch request', () => {
 
   it('counts by its status when its answer is too long, which is not read to the end', async () => {
     const { client, failures, aborted } = setUp([{ status: 200, body: 'x'.repeat(17 * 65_536) }])
-
     client.track(numbered(0))
     await client.flush()
-
     expect(aborted()).toBe(1)
     expect(failures).toEqual([])
   })
@@ -70,10 +66,8 @@ describe('a batch', () => {
     ...[408, 429, 500, 599].map((status): [Answer] => [status]),
   ])('is posted again, the same bytes, after %s', async (answer) => {
     const { client, clock, failures, requests } = setUp([answer, answer])
-
     client.track(numbered(0))
     await clock.advance(60_000)
-
     expect(failures).toEqual([])
     expect(requests.map(({ headers }) => headers['x-retry-count'])).toEqual([undefined, '1', '2'])
     expect(new Set(requests.map(({ bytes }) => String(bytes))).size).toBe(1)
@@ -95,10 +89,8 @@ describe('a batch', () => {
 
   it('is delivered by any 2xx', async () => {
     const { client, failures, requests } = setUp([200, 299], { flushAt: 1 })
-
     for (const index of [0, 1]) client.track(numbered(index))
     await client.flush()
-
     expect([requests.length, failures]).toEqual([2, []])
   })
 
@@ -137,7 +129,6 @@ describe('a retry', () => {
     ['neither, which says nothing', 'soon', 1],
   ])('waits for Retry-After: %s', async (_name, header, seconds) => {
     const answer = { status: 429, headers: { 'retry-after': header } }
-
     expect(await waitsOf([answer])).toEqual([seconds])
   })
 

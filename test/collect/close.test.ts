@@ -40,9 +40,7 @@ describe('flush', () => {
 describe('close', () => {
   it('takes no more calls', async () => {
     const { client } = setUp()
-
     const closed = client.close()
-
     expect(() => client.track(numbered(0))).toThrow(expect.objectContaining({ code: 'shutting_down' }))
     expect(() => client.identify({ userId: 'u' })).toThrow(/^identify: /)
     await closed
@@ -101,9 +99,7 @@ describe('close', () => {
     ['close: options', 5],
   ])('with a wrong `%s` is a TypeError, and closes nothing', async (argument, options) => {
     const { client, calls } = setUp()
-
     await expect(client.close(options as never)).rejects.toThrow(`\`${argument}\``)
-
     client.track(numbered(0))
     await client.close()
     expect(calls()).toHaveLength(1)

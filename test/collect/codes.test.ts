@@ -33,9 +33,7 @@ it.each<[HooklineErrorCode, number, Partial<EndpointRequest>]>([
 it.each(['queue_full', 'queue_unavailable', 'shutting_down'] as const)('passes on %s of a queue', async (code) => {
   const sources = [{ name: 'shop', writeKey, destinations: [{ submit: fails(code) }] }]
   const { post, errors } = setUpCollector({ sources })
-
   expect((await post('/v1/batch', batch)).json).toMatchObject({ status: 503, code })
-
   expect(errors.map((error) => error.code)).toEqual([code])
 })
 
@@ -97,16 +95,13 @@ it('answers also when onError rejects', async () => {
   const { post } = setUpCollector({ onError: () => Promise.reject(new Error('no log')) })
   expect((await post('/v1/batch', '')).status).toBe(400)
   await new Promise((resolve) => setImmediate(resolve))
-
   expect(warn.mock.calls).toEqual([[expect.any(String), { code: 'HOOKLINE_ON_ERROR', detail: 'no log' }]])
 })
 
 it('answers 500 when the host itself throws', async () => {
   const { post, errors } = setUpCollector()
   const bug = new TypeError('a bug')
-
   const answer = await post('/v1/batch', '', { readBody: () => Promise.reject(bug) })
-
   expect(answer.json).toMatchObject({ status: 500, code: 'internal' })
   expect(errors[0]?.cause).toBe(bug)
 })

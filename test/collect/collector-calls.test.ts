@@ -48,7 +48,6 @@ describe('a call becomes a message', () => {
   ])('%s', async (_row, call, fields) => {
     const times = { timestamp: NOW, receivedAt: NOW }
     const common = { version: 1, userId: 'user-1', messageId: 'm', context: { ip: '192.0.2.1' }, ...times }
-
     expect(await deliver({ ...who, messageId: 'm', ...call })).toEqual({ ...common, type: call.type, ...fields })
   })
 
@@ -61,18 +60,14 @@ describe('a call becomes a message', () => {
 
   it('fields that no document names go along, the write key never does', async () => {
     const call = { type: 'track', event: 'Sold', anonymousId: 'a', channel: 'browser', _metadata: { x: [1] } }
-
     const message = await deliver({ ...call, writeKey })
-
     expect(message).toMatchObject(call)
     expect(message).not.toHaveProperty('writeKey')
   })
 
   it.each([{}, { messageId: null }])('with a random messageId where there is none: %j', async (given) => {
     const call = { ...who, type: 'page', ...given }
-
     const ids = [await deliver(call), await deliver(call)].map(({ messageId }) => messageId)
-
     expect(ids).toEqual([expect.stringMatching(UUID), expect.stringMatching(UUID)])
     expect(ids[0]).not.toBe(ids[1])
   })
@@ -127,7 +122,6 @@ describe('a call is refused', () => {
     ]),
   ])('%s', async (_row, call, path) => {
     const reason = { code: 'call_invalid', detail: expect.stringContaining(path ?? ''), ...(path && { path }) }
-
     expect(await refuse(call)).toMatchObject(reason)
   })
 
@@ -146,9 +140,7 @@ describe('the fields of a batch', () => {
 
   it('give way to those of a call', async () => {
     const own = { context: { ip: '198.51.100.2' }, integrations: { Webhooks: true } }
-
     const { context, integrations } = await deliver({ ...page, ...own }, batch)
-
     expect({ context, integrations }).toEqual(own)
   })
 
@@ -210,7 +202,6 @@ describe('context.ip', () => {
     ]),
   ])('%s', async (_rule, call, forwarded, changes, ip) => {
     const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
-
     expect(await ipOf({ kind: 'web' }, { ipHeader: 'X-Forwarded-For' }, headers, call, changes)).toBe(ip)
   })
 

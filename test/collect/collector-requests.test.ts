@@ -83,9 +83,7 @@ describe('the write key', () => {
   it('of the header decides before the body is read', async () => {
     const { post } = setUpCollector()
     const readBody = vi.fn()
-
     const answer = await post('/v1/batch', '', { headers: { ...json, authorization: basic('another key') }, readBody })
-
     expect([answer.status, readBody.mock.calls]).toEqual([401, []])
   })
 
@@ -107,10 +105,8 @@ describe('the write key', () => {
   it.each(['clé 鍵', 'with a space', '__proto__', 'constructor'])('may be %j', async (key) => {
     const { collector, destination, post } = setUpCollector()
     collector.update({ sources: [{ name: '__proto__', writeKey: key, destinations: [destination] }] })
-
     const inHeader = await post('/v1/page', page, { headers: { ...json, authorization: basic(key) } })
     const inBody = await post('/v1/page', { ...page, writeKey: key }, { headers: json })
-
     expect([inHeader.status, inBody.status]).toEqual([200, 200])
     expect(await collector.delete('u')).toEqual([{ source: '__proto__', queued: 1 }])
   })
@@ -178,18 +174,14 @@ describe('Limits', () => {
 
   it('one call: what the batch adds to it counts', async () => {
     const { post } = setUpCollector()
-
     const { json } = await post('/v1/batch', { batch: [sized(CALL_LIMIT), page], context: { a: 1 } })
-
     expect([json.accepted, json.refused[0].code]).toEqual([1, 'call_too_large'])
   })
 
   it('one batch request is read up to 500 KB', async () => {
     const { post } = setUpCollector()
     const readBody = vi.fn(() => ({ bytes: Buffer.from('{}'), source: 'stream' as const }))
-
     for (const path of ['/v1/batch', '/v1/page']) await post(path, '', { readBody })
-
     expect(readBody.mock.calls).toEqual([[512_000], [512_000]])
   })
 
@@ -231,9 +223,7 @@ describe('Limits', () => {
     const { post } = setUpCollector()
     const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`
     const body = `{"batch":[{"type":"page","userId":"u","properties":{"a":${deep}}}]}`
-
     const { json } = await post('/v1/batch', body)
-
     expect(json).toMatchObject({ accepted, refused: accepted === 1 ? [] : [{ code: 'call_invalid' }] })
   })
 
@@ -272,23 +262,21 @@ describe('media types', () => {
   })
 })
 
-describe('CORS', () => {
-  it('lets any page ask, and read the answer', async () => {
-    const { post, errors } = setUpCollector()
-    const preflight = await post('/v1/p', '', { method: 'OPTIONS', headers: { origin: 'https://shop.example' } })
-    expect(preflight).toMatchObject({ status: 200, body: '' })
-    expect(preflight.headers).toEqual({
-      'access-control-allow-origin': '*',
-      'access-control-allow-methods': 'POST',
-      'access-control-allow-headers': '*, authorization',
-      'access-control-max-age': '86400',
-    })
-    expect((await post('/v1/p', { userId: 'u' })).headers).toEqual({
-      'content-type': 'application/json',
-      'access-control-allow-origin': '*',
-    })
-    expect(errors).toEqual([])
+it('CORS lets any page ask, and read the answer', async () => {
+  const { post, errors } = setUpCollector()
+  const preflight = await post('/v1/p', '', { method: 'OPTIONS', headers: { origin: 'https://shop.example' } })
+  expect(preflight).toMatchObject({ status: 200, body: '' })
+  expect(preflight.headers).toEqual({
+    'access-control-allow-origin': '*',
+    'access-control-allow-methods': 'POST',
+    'access-control-allow-headers': '*, authorization',
+    'access-control-max-age': '86400',
   })
+  expect((await post('/v1/p', { userId: 'u' })).headers).toEqual({
+    'content-type': 'application/json',
+    'access-control-allow-origin': '*',
+  })
+  expect(errors).toEqual([])
 })
 
 describe('hostile bodies', () => {

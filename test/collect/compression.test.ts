@@ -70,18 +70,14 @@ describe('is refused', () => {
   it('before it is read, when its coding is unknown, and says which are known', async () => {
     const { post } = setUpCollector()
     const headers = { 'content-type': 'application/json', authorization: basic(writeKey), 'content-encoding': 'zstd' }
-
     const { status, json } = await post('/v1/batch', '', { headers, readBody: () => expect.fail('It was read.') })
-
     expect([status, json.detail]).toEqual([415, expect.stringMatching(/gzip.*deflate.*zstd/)])
   })
 })
 
-describe('Limits', () => {
-  it.each(['gzip', 'deflate'])('500 KB, as sent with %s and inflated', async (coding) => {
-    const compress = coding === 'gzip' ? gzipSync : deflateSync
-    const [most, more] = [BATCH_LIMIT, BATCH_LIMIT + 1].map((bytes) => compress('{"batch":[]}'.padEnd(bytes)))
-    expect((await post(most as Buffer, coding)).outcome).toBe(200)
-    expect((await post(more as Buffer, coding)).outcome).toBe('body_too_large')
-  })
+it.each(['gzip', 'deflate'])('Limits: 500 KB, as sent with %s and inflated', async (coding) => {
+  const compress = coding === 'gzip' ? gzipSync : deflateSync
+  const [most, more] = [BATCH_LIMIT, BATCH_LIMIT + 1].map((bytes) => compress('{"batch":[]}'.padEnd(bytes)))
+  expect((await post(most as Buffer, coding)).outcome).toBe(200)
+  expect((await post(more as Buffer, coding)).outcome).toBe('body_too_large')
 })

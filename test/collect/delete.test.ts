@@ -33,9 +33,7 @@ it('a deletion is one notification for each affected source that has the destina
 
 it('a deletion of named sources is for them only, each once', async () => {
   const { collector, shop, app } = setUp()
-
   expect(await collector.delete('user-1', { sources: ['app', 'app'] })).toEqual([{ source: 'app', queued: 2 }])
-
   expect([shop.messages, app.messages]).toEqual([[], [notification]])
 })
 

@@ -62,9 +62,7 @@ describe('calls that the answer lists as refused', () => {
     ['not at all when fewer than none are taken', { accepted: -1, refused: [] }, []],
   ])('are reported %s', async (_how, body, expected) => {
     const printed = watchConsole()
-
     const { failed, errors } = await failuresAfter(body)
-
     expect(failed).toEqual(expected)
     expect(errors).toMatchObject(expected.map(() => ({ reason: 'call_refused' })))
     expect(printed).toEqual([])
@@ -100,7 +98,6 @@ describe('calls that the answer lists as refused', () => {
     ['that is no JSON', '{"success":true,"refused":[{"index":0},'],
   ])('are reported as one batch when they cannot be read from an answer %s', async (_name, body) => {
     const { failed, errors } = await failuresAfter(body)
-
     expect(failed).toEqual([['Event 0', 'Event 1', 'Event 2']])
     expect(errors).toMatchObject([{ reason: 'maybe_refused' }])
   })
@@ -140,20 +137,16 @@ describe('when the buffer is full', () => {
     record(0, 2)
     await settle()
     expect(requests).toHaveLength(1)
-
     record(3, 3)
-
     expect(failed()).toEqual([['Event 3']])
   })
 
   it('drop_oldest: a flush does not wait for what is dropped', async () => {
     const { client, record, failed } = setUp(['hang'], { maxQueued: 1, flushAt: 1, whenFull: 'drop_oldest' })
     record(0, 0)
-
     const flushed = client.flush()
     record(1, 1)
     await flushed
-
     expect(failed()).toEqual([['Event 0']])
   })
 

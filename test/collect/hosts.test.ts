@@ -33,9 +33,7 @@ describe.each([...hosts, ...bufferedHosts])('$name', (host) => {
 
   it.each(host.befores)('accepts a batch: %s read the body before', async (before) => {
     const { send, destination } = await start(before)
-
     const reply = await send(post('/v1/batch?from=test', `{"batch":[${page},{}]}`))
-
     const answer = { accepted: 1, refused: [{ index: 1 }] }
     expect([reply?.status, JSON.parse(reply?.text ?? '')]).toMatchObject([200, answer])
     const context = host.http === undefined ? {} : { ip: '127.0.0.1' }
@@ -51,9 +49,7 @@ describe.each([...hosts, ...bufferedHosts])('$name', (host) => {
 
   it('answers a preflight', async () => {
     const { send } = await start()
-
     const reply = await send({ method: 'OPTIONS', path: '/webhooks/v1/t', headers: {}, chunks: [] })
-
     expect([reply?.status, reply?.text]).toEqual([200, ''])
     expect(reply?.headers['access-control-allow-methods']).toBe('POST')
   })

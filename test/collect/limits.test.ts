@@ -20,10 +20,8 @@ function callOf(bytes: number, event = 'E') {
 describe('maximum size of one call, 32 KB', () => {
   it('exactly 32 KB is taken', async () => {
     const { client, batches } = setUp()
-
     client.track(callOf(32 * 1024))
     await client.flush()
-
     expect(JSON.stringify(batches()[0]?.[0])).toHaveLength(32 * 1024)
   })
 
@@ -44,41 +42,35 @@ describe('maximum size of one call, 32 KB', () => {
   })
 })
 
-describe('maximum size of one batch request, 500 KB', () => {
-  it.each([
-    ['500 000 bytes are sent at once', 0, [500_000]],
-    ['one byte more is not', 1, [483_947, 16_101]],
-  ])('%s: 500 KB by either meaning of KB', async (_name, more, sizes) => {
-    const { client, requests } = setUp()
-    // 48 bytes around the calls, and a comma between two.
-    const around = '{"batch":[],"sentAt":"2026-01-15T09:30:00.000Z"}'.length
+it.each([
+  ['500 000 bytes are sent at once', 0, [500_000]],
+  ['one byte more is not', 1, [483_947, 16_101]],
+])('%s: 500 KB by either meaning of KB', async (_name, more, sizes) => {
+  const { client, requests } = setUp()
+  // 48 bytes around the calls, and a comma between two.
+  const around = '{"batch":[],"sentAt":"2026-01-15T09:30:00.000Z"}'.length
 
-    for (let index = 0; index < 15; index++) client.track(callOf(32_259))
-    client.track(callOf(500_000 - around - 15 * 32_260 + more))
-    await client.flush()
+  for (let index = 0; index < 15; index++) client.track(callOf(32_259))
+  client.track(callOf(500_000 - around - 15 * 32_260 + more))
+  await client.flush()
 
-    expect(requests.map(({ bytes }) => bytes.length)).toEqual(sizes)
-  })
+  expect(requests.map(({ bytes }) => bytes.length)).toEqual(sizes)
 })
 
 describe('the flush threshold', () => {
   it('is 20 messages: a batch never has more, however many wait', async () => {
     const { client, batches } = setUp()
-
     for (let index = 0; index < 45; index++) client.track(numbered(index))
     await settle()
     expect(batches().map(({ length }) => length)).toEqual([20, 20])
-
     await client.flush()
     expect(batches().map(({ length }) => length)).toEqual([20, 20, 5])
   })
 
   it('is not above maxQueued by default', async () => {
     const { client, requests } = setUp([], { maxQueued: 2 })
-
     for (const index of [0, 1]) client.track(numbered(index))
     await settle()
-
     expect(requests).toHaveLength(1)
   })
 
@@ -105,23 +97,21 @@ describe('the flush threshold', () => {
   })
 })
 
-describe('the flush interval', () => {
-  it.each<[string, Partial<ClientOptions>, number, boolean, number]>([
-    ['is 5 seconds from the making of the client', {}, 3_000, false, 2_000],
-    ['is as long as given', { flushAfterMs: 700 }, 100, false, 600],
-    ['begins anew with a flush that was asked for', {}, 3_000, true, 5_000],
-    ['goes on while nothing is recorded, without a timer', {}, 61_000, false, 4_000],
-  ])('%s', async (_rule, options, idleMs, hasFlush, ms) => {
-    const { client, clock, requests } = setUp([], options)
+it.each<[string, Partial<ClientOptions>, number, boolean, number]>([
+  ['is 5 seconds from the making of the client', {}, 3_000, false, 2_000],
+  ['is as long as given', { flushAfterMs: 700 }, 100, false, 600],
+  ['begins anew with a flush that was asked for', {}, 3_000, true, 5_000],
+  ['goes on while nothing is recorded, without a timer', {}, 61_000, false, 4_000],
+])('the flush interval %s', async (_rule, options, idleMs, hasFlush, ms) => {
+  const { client, clock, requests } = setUp([], options)
 
-    await clock.advance(idleMs)
-    expect(clock.timers).toBe(0)
-    if (hasFlush) await client.flush()
-    client.track(numbered(0))
+  await clock.advance(idleMs)
+  expect(clock.timers).toBe(0)
+  if (hasFlush) await client.flush()
+  client.track(numbered(0))
 
-    await clock.advance(ms - 1)
-    expect(requests).toHaveLength(0)
-    await clock.advance(1)
-    expect(requests).toHaveLength(1)
-  })
+  await clock.advance(ms - 1)
+  expect(requests).toHaveLength(0)
+  await clock.advance(1)
+  expect(requests).toHaveLength(1)
 })

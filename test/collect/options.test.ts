@@ -13,7 +13,6 @@ const { ca } = createCertificate('private_ca')
 
 it.each([undefined, '', 7, null, 'write:key'])('a client refuses the write key %j', (writeKey) => {
   const create = () => createClient(writeKey as string, { endpoint: ENDPOINT })
-
   expect(create).toThrow(TypeError)
   expect(create).toThrow('`writeKey`')
 })
@@ -51,7 +50,6 @@ it.each<[option: string, options: unknown]>([
 ])('a client refuses a wrong `%s`, and shows no token of a URL: %j', (option, options) => {
   const given = typeof options === 'object' && options !== null ? { endpoint: ENDPOINT, ...options } : options
   const create = () => createClient('write-key', given as never)
-
   expect(create).toThrow(TypeError)
   expect(create).toThrow(`\`${option}\``)
   expect(create).toThrow(/^(?!.*t0ken)/)
@@ -89,7 +87,6 @@ it.each<[option: string, options: unknown]>([
 ])('a collector refuses a wrong `%s`, and shows no write key: %j', (option, options) => {
   const given = typeof options === 'object' && options !== null ? { sources: [shop], ...options } : options
   const create = () => createCollector(given as never)
-
   expect(create).toThrow(TypeError)
   expect(create).toThrow(`\`${option}\``)
   expect(create).toThrow(/^(?!.*hunter2)/)
@@ -109,9 +106,7 @@ it.each<[argument: string, call: (collector: Collector) => unknown]>([
 ])('a collector refuses an argument, %s, and queues nothing (%#)', async (argument, call) => {
   const { collector, destination: queued } = setUpCollector()
   const called = async () => call(collector)
-
   await expect(called()).rejects.toThrow(TypeError)
   await expect(called()).rejects.toThrow(argument)
-
   expect(queued.messages).toEqual([])
 })

@@ -74,16 +74,14 @@ describe('destinations of one source', () => {
   })
 })
 
-describe('a destination that is wrapped', () => {
-  it('gets what its wrapper changed in place', async () => {
-    const { destination, bodies } = setUpDestination()
-    const wrapped = {
-      submit(submissions: readonly Submission[]) {
-        for (const { message } of submissions) Object.assign(message, { userId: 'hidden' })
-        return destination.submit(submissions)
-      },
-    }
-    await collectFor(wrapped)('/v1/page', page)
-    expect(bodies()).toMatchObject([{ userId: 'hidden' }])
-  })
+it('a destination that is wrapped gets what its wrapper changed in place', async () => {
+  const { destination, bodies } = setUpDestination()
+  const wrapped = {
+    submit(submissions: readonly Submission[]) {
+      for (const { message } of submissions) Object.assign(message, { userId: 'hidden' })
+      return destination.submit(submissions)
+    },
+  }
+  await collectFor(wrapped)('/v1/page', page)
+  expect(bodies()).toMatchObject([{ userId: 'hidden' }])
 })

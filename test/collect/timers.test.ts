@@ -33,11 +33,9 @@ function setUp() {
 
 it('none, while a batch waits for its flush and for a retry', async () => {
   const { client, advance, alive, requests } = setUp()
-
   client.track(numbered(0))
   await advance(5_000)
   expect([requests.length, alive.size]).toEqual([1, 0])
-
   await advance(1_000)
   expect([requests.length, alive.size]).toEqual([2, 0])
 })

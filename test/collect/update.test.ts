@@ -72,7 +72,6 @@ describe('update', () => {
     const update = () => collector.update(changes as never)
     expect(update).toThrow(TypeError)
     expect(update).toThrow(`\`${option}\``)
-
     expect((await post('/v1/page', page, { headers: headersOf('a new key') })).status).toBe(401)
     expect((await post('/v1/page', page)).status).toBe(200)
   })

@@ -26,7 +26,6 @@ test.each([
 test('a date without a zone is meant in GMT, wherever the machine stands', () => {
   vi.stubEnv('TZ', 'America/New_York')
   onTestFinished(() => void vi.unstubAllEnvs())
-
   expect(new Date(now).getTimezoneOffset()).not.toBe(0)
   expect(readRetryAfter('Thu Jan 15 09:31:00 2026', now)).toBe(60_000)
 })

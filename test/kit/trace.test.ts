@@ -36,11 +36,9 @@ it('publishes as tracePromise does, and ends with the operation', async () => {
 
 it('publishes the error of an operation that failed, whose promise is handled', async () => {
   const { published, reject, run, event, nextTurn } = setUp(() => {})
-
   run()
   reject('boom')
   await nextTurn()
-
   expect(published).toEqual(['work', 'end', 'error', 'asyncStart', 'asyncEnd'])
   expect(event.error).toBe('boom')
 })
@@ -89,8 +87,6 @@ it('an `around` that throws is a warning', () => {
   const { run } = setUp((event) => {
     event.around = boom
   })
-
   run()
-
   expect(warn).toHaveBeenCalledWith(expect.any(String), { code: 'HOOKLINE_OBSERVER', detail: 'boom' })
 })

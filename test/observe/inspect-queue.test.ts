@@ -44,9 +44,7 @@ async function failByHand(reasons: readonly string[]) {
 describe('the dead letters of an inbox', () => {
   it('are those of its receiver', async () => {
     const { receiver, inspected } = await failMessages()
-
     const letters = await list(inspected.deadLetters())
-
     expect(letters).toHaveLength(3)
     expect(letters).toEqual((await receiver.deadLetters()).map((letter) => ({ ...letter, use: 'inbox' })))
   })
@@ -86,27 +84,23 @@ describe('the dead letters of an inbox', () => {
   })
 })
 
-describe('the dead letters of a destination', () => {
-  it('are those of the destination, without the URLs', async () => {
-    const queue = memoryQueue({})
-    const { destination, clock } = setUpDestination([404], { queue })
-    await destination.send({ ...fixtures.track, userId: 'ada' })
-    await clock.advance(0)
-    const [letter] = await destination.deadLetters()
-    const attempts = letter?.attempts.map(({ url: _, ...attempt }) => attempt)
+it('the dead letters of a destination are those of the destination, without the URLs', async () => {
+  const queue = memoryQueue({})
+  const { destination, clock } = setUpDestination([404], { queue })
+  await destination.send({ ...fixtures.track, userId: 'ada' })
+  await clock.advance(0)
+  const [letter] = await destination.deadLetters()
+  const attempts = letter?.attempts.map(({ url: _, ...attempt }) => attempt)
 
-    const [inspected] = await list(inspectQueue(queue).deadLetters({ reason: 'refused', userId: 'ada' }))
+  const [inspected] = await list(inspectQueue(queue).deadLetters({ reason: 'refused', userId: 'ada' }))
 
-    expect(inspected).toEqual({ ...letter, use: 'destination', attempts, bytes: expect.any(Uint8Array) })
-    expect(JSON.parse(JSON.stringify(inspected)).bytes).toBe(JSON.stringify(letter?.message))
-  })
+  expect(inspected).toEqual({ ...letter, use: 'destination', attempts, bytes: expect.any(Uint8Array) })
+  expect(JSON.parse(JSON.stringify(inspected)).bytes).toBe(JSON.stringify(letter?.message))
 })
 
 it('a job of neither is unreadable, and its error is what is stored', async () => {
   const inspected = await failByHand(['the printer is on fire'])
-
   const letters = await list(inspected.deadLetters({ reason: 'unreadable' }))
-
   const error = { code: 'internal', message: 'the printer is on fire', causes: [] }
   expect(letters).toMatchObject([{ use: undefined, message: undefined, reason: 'unreadable', error }])
 })

@@ -58,17 +58,13 @@ async function setUp() {
 describe('a host with several addresses', needs('Linux'), () => {
   it('is reached at its last one, after others that do not respond', async () => {
     const { post } = await setUp()
-
     const attempt = await post([DISCARDED, SLOW, GOOD], { addressTimeoutMs: 50 })
-
     expect(attempt).toMatchObject({ ok: true })
   })
 
   it('has a second for each by default, and a fifth of a shorter timeout', async () => {
     const { post } = await setUp()
-
     const [second, fifth] = await Promise.all([post([SLOW, GOOD]), post([SLOW, GOOD], { timeoutMs: 2_000 })])
-
     expect(second).toMatchObject({ ok: true })
     expect(second?.durationMs).toBeGreaterThan(950)
     expect(fifth).toMatchObject({ ok: true })
@@ -77,11 +73,9 @@ describe('a host with several addresses', needs('Linux'), () => {
 
   it('is reached at one that is slower than Node waits, when the next is dead', async () => {
     const { post, wake } = await setUp()
-
     const pending = post([SLOW, REFUSING], { addressTimeoutMs: 4_000 })
     await vi.waitFor(() => expect(dns.lookup).toHaveBeenCalled())
     wake()
-
     expect(await pending).toMatchObject({ ok: true })
   })
 })

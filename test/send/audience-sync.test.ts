@@ -72,7 +72,6 @@ describe('syncAudience', () => {
   it('larger than the queue will ever have room for: throws, and does not wait for ever', async () => {
     const clock = manualClock()
     const { destination } = setUp({ clock, queue: memoryQueue({ clock, maxBytes: 20 }) })
-
     await expect(destination.syncAudience('Beta', ['ada'])).rejects.toMatchObject({ code: 'queue_full' })
   })
 })

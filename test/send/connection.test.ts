@@ -39,15 +39,12 @@ describe('the timeout', () => {
 
   it('covers connecting: a host with which no TLS handshake begins', async () => {
     const { url } = await serveBytes(() => {})
-
     expect(await post(url.replace('http:', 'https:'), { timeoutMs: 60 })).toMatchObject({ error: 'timeout' })
   })
 
   it('covers a body that drips, whatever its status', async () => {
     const endpoint = await listen({ script: ['drip'] })
-
     const attempt = await post(endpoint.url, { timeoutMs: 300 })
-
     expect(attempt).toMatchObject({ error: 'timeout' })
     expect(attempt).not.toHaveProperty('status')
   })
@@ -114,16 +111,13 @@ describe('a fault', () => {
     ['a name that does not resolve', () => 'http://host.invalid/', 'dns'],
   ])('%s is an error, without the secret or the query of the URL', async (_fault, start, error) => {
     const attempt = await post(`${await start()}?token=t0ken`, { sharedSecret: 's3cret' })
-
     expect(attempt).toMatchObject({ ok: false, error })
     expect(JSON.stringify(attempt)).not.toMatch(/t0ken|s3cret/)
   })
 
   test('that quotes the path is explained without the query of the URL', () => {
     const target = { path: '/hooks?token=t0ken', shown: 'https://shop.example/hooks?…' }
-
     const { reason } = explainError(new Error('no route for /hooks?token=t0ken here'), target)
-
     expect(reason).toContain('no route for https://shop.example/hooks?… here')
     expect(reason).not.toContain('t0ken')
   })

@@ -98,10 +98,8 @@ describe('the schedule', () => {
     ['waits as Retry-After asks, within the four hours', [asks('3600'), asks('999999'), 200], [0, HOUR, LAST_START_MS]],
   ])('%s', async (_rule, script, starts) => {
     const { clock, destination, last, startsOf } = setUp(script)
-
     await destination.delete({ userId: 'u' })
     await clock.advance(5 * HOUR)
-
     expect(last()).toMatchObject({ status: 'delivered' })
     expect(startsOf(last())).toEqual(starts)
   })
@@ -171,10 +169,8 @@ describe('the switch', () => {
     const { clock, destination, last } = setUp(['hang'])
     await destination.delete({ userId: 'u' })
     await clock.advance(LAST_START_MS + 1)
-
     destination.disable()
     await clock.advance(HOUR)
-
     expect(last()).toMatchObject({ status: 'failed', reason: 'switched_off', latest: [{ error: 'timeout' }] })
   })
 })
@@ -312,7 +308,6 @@ describe('close()', () => {
     const { clock, destination } = setUp([500])
     await destination.track({ userId: 'u', event: 'E' })
     await clock.advance(0)
-
     expect(await destination.close()).toMatchObject([{ type: 'track', event: 'E' }])
   })
 
@@ -333,7 +328,6 @@ describe('close()', () => {
   it.each([true, false])('refuses what comes later, switched on: %s', async (enabled) => {
     const { destination } = setUp([200], { enabled })
     await destination.close()
-
     await expect(destination.delete({ userId: 'u' })).rejects.toMatchObject({ code: 'shutting_down' })
   })
 })
@@ -344,10 +338,8 @@ it.each([
 ])('nothing is lost when onAttempt %s', async (_case, onAttempt) => {
   const warnings = watchWarnings()
   const { clock, captured, destination } = setUp([500, 200], { onAttempt })
-
   await destination.delete({ userId: 'u' })
   await clock.advance(HOUR)
-
   expect(captured.requests).toHaveLength(2)
   expect(warnings.mock.calls).toMatchObject(Array(2).fill([expect.any(String), { code: 'HOOKLINE_ON_ATTEMPT' }]))
 })

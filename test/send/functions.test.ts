@@ -37,10 +37,8 @@ describe('filter', () => {
 
   it.each([undefined, null, 0, 'yes'])('that returns %j makes a dead letter: nothing is lost', async (answer) => {
     const { destination, clock } = setUp({ filter: () => answer as never })
-
     await destination.send(track)
     await clock.advance(0)
-
     expect(await destination.deadLetters()).toMatchObject([{ reason: 'transform_failed', message: track }])
   })
 })
@@ -137,10 +135,8 @@ describe('transform', () => {
 
   it('that takes more than 5 seconds fails, and holds nothing up', async () => {
     const { destination, clock } = setUp({ transform: () => new Promise<never>(() => {}) })
-
     expect(await destination.send(track)).toMatchObject({ queued: true })
     await clock.advance(5_000)
-
     expect(await destination.deadLetters()).toMatchObject([
       { reason: 'transform_failed', error: expect.stringContaining('5000 ms') },
     ])
@@ -200,20 +196,19 @@ describe('the context of a function', () => {
   it('has no source for a message that was given to the destination, unless its submission names one', async () => {
     const seen: unknown[] = []
     const { destination, clock } = setUp({ filter: (_message, { source }) => seen.push(source) > 0 })
-
     await destination.send(track)
     await destination.submit([{ message: track, source: 'import' }])
     await clock.advance(0)
-
     expect(seen).toEqual([undefined, 'import'])
   })
 })
 
-describe('while the destination is off, with whenDisabled: hold', () => {
-  it.each([
-    ['that a function would change', { transform: fail }, undefined],
-    ['that has a source', {}, 'import'],
-  ])('a message %s is forgotten with its user, and left over as it was given', async (_what, options, source) => {
+it.each([
+  ['that a function would change', { transform: fail }, undefined],
+  ['that has a source', {}, 'import'],
+])(
+  'held while the destination is off, a message %s is forgotten with its user, and left over as it was given',
+  async (_what, options, source) => {
     const { destination } = setUp({ ...options, enabled: false, whenDisabled: 'hold' })
     const submissions = [track, page].map((message) => ({ message: message as Message, ...(source && { source }) }))
     await destination.submit(submissions)
@@ -221,5 +216,5 @@ describe('while the destination is off, with whenDisabled: hold', () => {
     expect(await destination.forget(String(track.userId))).toMatchObject({ deleted: 1 })
 
     expect(await destination.close({ graceMs: 0 })).toEqual([page])
-  })
-})
+  },
+)

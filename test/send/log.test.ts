@@ -51,9 +51,7 @@ describe('by default a destination prints', () => {
     const { clock, printed, destination } = setUp([400])
     for (let index = 0; index < 7; index++) await destination.track(call)
     await clock.advance(0)
-
     await destination.close()
-
     expect(printed.at(-1)?.text).toMatch(/^hookline: 2 more dead_letter/)
   })
 })
@@ -62,10 +60,8 @@ describe('nothing is printed', () => {
   it('beside `onAttempt`', async () => {
     const onAttempt = vi.fn()
     const { clock, printed, destination } = setUp([400], { onAttempt })
-
     await destination.track(call)
     await clock.advance(0)
-
     expect([onAttempt.mock.calls.length, printed]).toEqual([1, []])
   })
 
@@ -117,62 +113,58 @@ describe('onDeadLetter', () => {
   })
 })
 
-describe('health()', () => {
-  it('counts the messages of the queue, of which dead ones change no status, and the attempts of each URL', async () => {
-    const { clock, destination } = setUp([404, 500, 'hang'], { concurrency: 1 })
-    for (let i = 0; i < 2; i++) await destination.track(call)
-    await clock.advance(0)
-    for (let i = 0; i < 2; i++) await destination.track(call)
-    await clock.advance(1_000)
+it('health() counts the messages of the queue, of which dead ones change no status, and the attempts of each URL', async () => {
+  const { clock, destination } = setUp([404, 500, 'hang'], { concurrency: 1 })
+  for (let i = 0; i < 2; i++) await destination.track(call)
+  await clock.advance(0)
+  for (let i = 0; i < 2; i++) await destination.track(call)
+  await clock.advance(1_000)
 
-    const url = { url: 'https://shop.example/hooks?…', circuit: 'closed', delivered: 0, failed: 2 }
-    expect(await destination.health()).toEqual({
-      ready: true,
-      status: 'ok',
-      waiting: 2,
-      active: 1,
-      deadLetters: 1,
-      oldestDueAgeMs: 1_000,
-      retrying: 1,
-      asOf: new Date(clock.now()),
-      urls: [{ ...url, lastFailure: { at: expect.any(Date), status: 500 } }],
-      skipped: { switched_off: 0, not_selected: 0, historical: 0, filtered: 0 },
-      transformFailed: 0,
-    })
+  const url = { url: 'https://shop.example/hooks?…', circuit: 'closed', delivered: 0, failed: 2 }
+  expect(await destination.health()).toEqual({
+    ready: true,
+    status: 'ok',
+    waiting: 2,
+    active: 1,
+    deadLetters: 1,
+    oldestDueAgeMs: 1_000,
+    retrying: 1,
+    asOf: new Date(clock.now()),
+    urls: [{ ...url, lastFailure: { at: expect.any(Date), status: 500 } }],
+    skipped: { switched_off: 0, not_selected: 0, historical: 0, filtered: 0 },
+    transformFailed: 0,
+  })
 
-    await destination.close({ graceMs: 0 }) // It ends an attempt, which is no failure.
-    expect(await destination.health()).toMatchObject({
-      ready: false,
-      status: 'closing',
-      waiting: 0,
-      urls: [url],
-    })
+  await destination.close({ graceMs: 0 }) // It ends an attempt, which is no failure.
+  expect(await destination.health()).toMatchObject({
+    ready: false,
+    status: 'closing',
+    waiting: 0,
+    urls: [url],
   })
 })
 
-describe('of several URLs, of which one fails', () => {
-  const [up, down] = ['https://up.example/', 'https://down.example/hooks?…']
-  const webhooks = [{ url: up }, { url: 'https://down.example/hooks?token=t0ken' }]
+const [up, down] = ['https://up.example/', 'https://down.example/hooks?…']
+const webhooks = [{ url: up }, { url: 'https://down.example/hooks?token=t0ken' }]
 
-  it('one warning says so until it accepts again', async () => {
-    let answer = 500
-    const { fields, texts, logger } = setUpLogger()
-    const options = { webhooks, logger, circuit: { failures: 2, maxProbeMs: 1_000 } }
-    const { clock, destination } = setUp([({ url }) => (url.includes('down') ? answer : 200)], options)
-    const coded = (code: string) => fields.filter((each) => each.code === code).map(({ url }) => url)
-    const sendTwo = async (status: number) => {
-      answer = status
-      for (let i = 0; i < 2; i++) {
-        await destination.track(call)
-        await clock.advance(60_000)
-      }
-      return [coded('url_failed'), coded('circuit_open'), coded('circuit_closed')]
+it('of several URLs one fails: one warning says so until it accepts again', async () => {
+  let answer = 500
+  const { fields, texts, logger } = setUpLogger()
+  const options = { webhooks, logger, circuit: { failures: 2, maxProbeMs: 1_000 } }
+  const { clock, destination } = setUp([({ url }) => (url.includes('down') ? answer : 200)], options)
+  const coded = (code: string) => fields.filter((each) => each.code === code).map(({ url }) => url)
+  const sendTwo = async (status: number) => {
+    answer = status
+    for (let i = 0; i < 2; i++) {
+      await destination.track(call)
+      await clock.advance(60_000)
     }
+    return [coded('url_failed'), coded('circuit_open'), coded('circuit_closed')]
+  }
 
-    expect(await sendTwo(500)).toEqual([[down], [down], []])
-    expect(await sendTwo(200)).toEqual([[down], [down], [down]])
-    expect(await sendTwo(500)).toMatchObject([[down, down], {}, {}])
+  expect(await sendTwo(500)).toEqual([[down], [down], []])
+  expect(await sendTwo(200)).toEqual([[down], [down], [down]])
+  expect(await sendTwo(500)).toMatchObject([[down, down], {}, {}])
 
-    expect(texts.join()).not.toContain('t0ken')
-  })
+  expect(texts.join()).not.toContain('t0ken')
 })

@@ -30,7 +30,6 @@ it.each<[option: string, options: object | undefined]>([
   ['dispatcher', { dispatcher, allowPrivateAddresses: false }],
 ])('a sender refuses a wrong `%s`: %j', (option, options) => {
   const create = () => createSender((options && { webhooks, ...options }) as never)
-
   expect(create).toThrow(TypeError)
   expect(create).toThrow(`\`${option}\``)
 })
@@ -60,7 +59,6 @@ it.each<[option: string, options: object | undefined]>([
   ['logger.error', { logger: {} }],
 ])('a destination refuses a wrong `%s`: %j', (option, options) => {
   const create = () => createDestination((options && { webhooks, ...options }) as never)
-
   expect(create).toThrow(TypeError)
   expect(create).toThrow(`${option}\``)
 })
@@ -68,7 +66,6 @@ it.each<[option: string, options: object | undefined]>([
 it('a destination refuses a queue that serves another one', () => {
   const queue = memoryQueue()
   createDestination({ webhooks, queue })
-
   expect(() => createDestination({ webhooks, queue })).toThrow(TypeError)
 })
 
@@ -86,7 +83,6 @@ it.each<[argument: string, call: (sender: Sender) => unknown]>([
 ])('a sender refuses an argument, `%s` (%#)', async (argument, call) => {
   const sender = openSender({ webhooks, sharedSecret: 'secret' })
   const called = async () => call(sender)
-
   await expect(called()).rejects.toThrow(TypeError)
   await expect(called()).rejects.toThrow(`${argument}\``)
 })
@@ -95,7 +91,6 @@ const cyclic: { self?: object } = {}
 cyclic.self = cyclic
 it.each([{ n: 1n }, cyclic])('a sender refuses what JSON cannot hold: %o', async (properties) => {
   const sender = openSender({ webhooks })
-
   await expect(sender.track({ userId: 'u', event: 'E', properties })).rejects.toThrow(TypeError)
   await expect(sender.track({ userId: 'u', event: 'E', properties })).rejects.toThrow(/^track: .* JSON/)
 })
@@ -126,9 +121,7 @@ it.each<[argument: string, call: (destination: Destination) => unknown]>([
 ])('a destination refuses an argument, `%s`, and goes on (%#)', async (argument, call) => {
   const { destination } = setUp()
   const called = async () => call(destination)
-
   await expect(called()).rejects.toThrow(TypeError)
   await expect(called()).rejects.toThrow(`${argument}\``)
-
   expect(await destination.delete({ userId: 'u' })).toMatchObject({ queued: true })
 })

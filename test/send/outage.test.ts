@@ -276,19 +276,15 @@ describe('a circuit', () => {
   it('keeps no process alive without messages', async () => {
     const outage = setUpOutage()
     await outage.sendFor(10 * SECOND, SECOND)
-
     await outage.destination.forget('u')
     await outage.clock.advance(MINUTE)
-
     expect(outage.clock.timers).toBe(0)
   })
 })
 
 test('maxPerSecond limits the posts to each URL', async () => {
   const { clock, destination, captured } = setUp([200], { maxPerSecond: 10 })
-
   for (let i = 0; i < 200; i++) await destination.track({ userId: 'u', event: 'E' })
   await clock.advance(5 * SECOND)
-
   expect(captured.requests.length).toBe(51)
 })

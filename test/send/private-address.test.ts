@@ -3,8 +3,9 @@ import { createGuardedLookup, guardConnector } from '../../src/send/private-addr
 import { startEndpoint } from '../../src/testing.ts'
 import { openSender } from './set-up.ts'
 
-describe('allowPrivateAddresses: false', () => {
-  it.each(['http', 'https'])('%s: opens no connection to a loopback address, in any notation', async (scheme) => {
+it.each(['http', 'https'])(
+  'allowPrivateAddresses: false, %s: opens no connection to a loopback address, in any notation',
+  async (scheme) => {
     const endpoint = await startEndpoint(scheme === 'https' ? { tls: 'self_signed' } : {})
     onTestFinished(() => endpoint.close())
     const { port } = new URL(endpoint.url)
@@ -21,8 +22,8 @@ describe('allowPrivateAddresses: false', () => {
     }
 
     expect(endpoint.connections).toBe(0)
-  })
-})
+  },
+)
 
 describe('guardConnector', () => {
   const connect = (hostname: string, remoteAddress: string | undefined) => {

@@ -60,6 +60,5 @@ test.each(['', 'not JSON', '{}', 'null', '[]', '{"rounds":1,"ids":["x"],"kept":5
 
 test('the stack of an error that throws is left out', () => {
   const error = Object.defineProperty(new Error('no stack'), 'stack', { get: () => expect.fail() })
-
   expect(toStoredThrown(error)).toEqual({ message: 'no stack' })
 })

@@ -89,14 +89,12 @@ describe('planNextStep', () => {
   test('only the retryable URLs are retried', () => {
     const outcomes = [{ status: 500 }, { status: 404 }, { error: 'timeout' }] as const
     const step = plan(outcomes)
-
     expect(step).toMatchObject({ retryAt: new Date(now + 5_000), state: { rounds: 1, attempts: outcomes } })
     expect(chooseTargets(targets, step.state, now + 5_000)).toEqual([a, c])
   })
 
   test('a URL whose Retry-After is longer is retried later, and the others do not wait for it', () => {
     const step = plan([{ status: 503, retryAfterMs: 60_000 }, { status: 500 }, { status: 400 }])
-
     expect(step).toMatchObject({ retryAt: new Date(now + 5_000) })
     expect(chooseTargets(targets, step.state, now + 5_000)).toEqual([b])
     expect(chooseTargets(targets, step.state, now + 60_000)).toEqual([a, b])
@@ -106,13 +104,11 @@ describe('planNextStep', () => {
 
   test('the message is refused when every URL gave a final response', () => {
     const outcomes = [{ status: 404 }, { error: 'self_signed' }, { status: 302 }] as const
-
     expect(plan(outcomes)).toMatchObject({ failure: 'refused', state: { attempts: outcomes } })
   })
 
   test('the window is over when no time is left', () => {
     const step = plan([{ status: 500 }, { status: 404 }, { status: 404 }], { now: startedAt + LAST_START_MS })
-
     expect(step).toMatchObject({ failure: 'window_over' })
   })
 
@@ -120,7 +116,6 @@ describe('planNextStep', () => {
     const last = startedAt + LAST_START_MS
     const before = { ...initial, next: { [b.id]: last } }
     const step = plan([{ status: 500 }], { targets: [a, b], before, chosen: [a], now: last - 500 })
-
     expect(step).toMatchObject({ retryAt: new Date(last) })
     expect(chooseTargets([a, b], step.state, last)).toEqual([b])
   })

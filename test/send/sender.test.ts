@@ -47,31 +47,25 @@ describe('a request', () => {
   it('uses a connection that is open already', async () => {
     const endpoint = await listen()
     const sender = openSender({ webhooks: [{ url: endpoint.url }] })
-
     for (let i = 0; i < 5; i++) await sender.delete({ userId: 'u1' })
-
     expect(endpoint.requests).toHaveLength(5)
     expect(endpoint.connections).toBeLessThan(3)
   })
 })
 
-describe('an answer', () => {
-  const headers = { 'retry-after': '7' }
-  const later = { ok: false, status: 503, retryAfterMs: 7_000 }
-  it.each<[string, Script, object]>([
-    ['304 is no success', [304], { ok: false, attempts: [{ ok: false, status: 304 }] }],
-    ['503 is none, and may ask for a delay', [{ status: 503, headers }], { ok: false, attempts: [later] }],
-    ['299 asks for none', [{ status: 299, headers }], { ok: true, attempts: [{ ok: true, status: 299 }] }],
-    ['a 2xx of any URL is one', [500, 204], { ok: true, attempts: [{ ok: false }, { ok: true }] }],
-  ])('%s', async (_rule, script, expected) => {
-    const { dispatcher } = capture({ script })
-    const webhooks = script.map((_, index) => ({ url: `http://shop.example/${index}` }))
-
-    const round = await openSender({ webhooks, dispatcher }).delete({ userId: 'u' })
-
-    expect(round).toMatchObject(expected)
-    expect('retryAfterMs' in (round.attempts[0] ?? {})).toBe(round.attempts[0]?.status === 503)
-  })
+const headers = { 'retry-after': '7' }
+const later = { ok: false, status: 503, retryAfterMs: 7_000 }
+it.each<[string, Script, object]>([
+  ['304 is no success', [304], { ok: false, attempts: [{ ok: false, status: 304 }] }],
+  ['503 is none, and may ask for a delay', [{ status: 503, headers }], { ok: false, attempts: [later] }],
+  ['299 asks for none', [{ status: 299, headers }], { ok: true, attempts: [{ ok: true, status: 299 }] }],
+  ['a 2xx of any URL is one', [500, 204], { ok: true, attempts: [{ ok: false }, { ok: true }] }],
+])('an answer: %s', async (_rule, script, expected) => {
+  const { dispatcher } = capture({ script })
+  const webhooks = script.map((_, index) => ({ url: `http://shop.example/${index}` }))
+  const round = await openSender({ webhooks, dispatcher }).delete({ userId: 'u' })
+  expect(round).toMatchObject(expected)
+  expect('retryAfterMs' in (round.attempts[0] ?? {})).toBe(round.attempts[0]?.status === 503)
 })
 
 describe('request()', () => {
@@ -84,7 +78,6 @@ describe('request()', () => {
   it.each(Object.entries(fixtures))('completes a %s, and changes nothing else', (type, fixture) => {
     const { previousId: _, ...given } = fixture as Record<string, unknown>
     const added = type === 'delete' ? {} : { context: {}, messageId: expect.stringMatching(/^[0-9a-f-]{36}$/) }
-
     expect(readJson(sender.request(fixture).body)).toEqual({ ...added, ...given })
   })
 
@@ -96,7 +89,6 @@ describe('request()', () => {
 
   it.each(['bad-signature', 'wrong-secret'] as const)('%s: another signature of the right form', (tamper) => {
     const { headers, body } = sender.request(message, { tamper })
-
     expect(body).toEqual(original.body)
     expect(headers['X-Signature']).toMatch(/^[0-9a-f]{40}$/)
     expect(headers['X-Signature']).not.toBe(original.headers['X-Signature'])
@@ -108,13 +100,11 @@ describe('request()', () => {
 
   it('truncated: a byte less under the same signature', () => {
     const truncated = { ...original, body: original.body.slice(0, -1) }
-
     expect(sender.request(message, { tamper: 'truncated' })).toEqual(truncated)
   })
 
   it('reserialised: the same JSON in other bytes under the same signature', () => {
     const { headers, body } = sender.request(message, { tamper: 'reserialised' })
-
     expect(readJson(body)).toEqual(readJson(original.body))
     expect(body).not.toEqual(original.body)
     expect(headers).toEqual(original.headers)
@@ -129,16 +119,13 @@ describe('request()', () => {
 
   it('refuses another signature where there is none', () => {
     const unsigned = createSender({ webhooks })
-
     expect(() => unsigned.request(message, { tamper: 'bad-signature' })).toThrow('`tamper`')
   })
 })
 
 test('a message that is sent in chunks has no length, and the right signature', async () => {
   const endpoint = await listen()
-
   await openSender({ webhooks: [{ url: endpoint.url }], sharedSecret }).send(fixtures.page, { tamper: 'chunked' })
-
   const { headers, bytes = Buffer.of() } = endpoint.requests[0] ?? {}
   expect(headers).toMatchObject({ 'transfer-encoding': 'chunked', 'x-signature': sign(bytes, sharedSecret) })
   expect(headers).not.toHaveProperty('content-length')
@@ -147,9 +134,7 @@ test('a message that is sent in chunks has no length, and the right signature', 
 test('a dispatcher that throws is an attempt that failed', async () => {
   const dispatcher = { dispatch: () => expect.fail('broken') }
   const sender = openSender({ webhooks: [{ url: 'http://shop.example/' }], dispatcher })
-
   const { attempts } = await sender.delete({ userId: 'u' })
-
   expect(attempts).toMatchObject([{ ok: false, error: 'reset' }])
 })
 

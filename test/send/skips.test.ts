@@ -20,16 +20,13 @@ describe('with historicalAfterMs', () => {
     ['of another zone is as old as its time', { timestamp: '2026-01-14T10:29:59.999+01:00' }, historical],
   ])('a message %s: %j', async (_what, call, expected) => {
     const { clock, captured, destination } = setUp([200], { historicalAfterMs: DAY })
-
     expect(await destination.track({ userId: 'u', event: 'E', ...call })).toMatchObject(expected)
-
     await clock.advance(0)
     expect(captured.requests).toHaveLength(expected === historical ? 0 : 1)
   })
 
   it('a delete is queued whatever its timestamp', async () => {
     const { destination } = setUp([200], { historicalAfterMs: DAY })
-
     expect(await destination.delete({ userId: 'u', timestamp: ago(99 * DAY) })).toMatchObject({ queued: true })
   })
 
@@ -38,7 +35,6 @@ describe('with historicalAfterMs', () => {
     let calls = 0
     const later = () => now() + 2 * calls++
     const { destination } = setUp([200], { clock: { ...clock, now: later }, historicalAfterMs: 1 })
-
     expect(await destination.track({ userId: 'u', event: 'E' })).toMatchObject({ queued: true })
   })
 })

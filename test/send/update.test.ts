@@ -71,9 +71,7 @@ describe('an attempt under way', () => {
     const { clock, captured, destination } = setUp(['hang'])
     await destination.track({ userId: 'u', event: 'E' })
     await clock.advance(0)
-
     destination.update({ webhooks: at('new') })
-
     expect(await destination.close({ graceMs: 0 })).toMatchObject([{ event: 'E' }])
     expect(captured.requests).toHaveLength(1)
   })
@@ -94,10 +92,8 @@ describe('the URLs of a message in retry', () => {
 
   test('keep what they had when they are reordered', async () => {
     const { clock, destination, hosts, last } = await setUpRetry({ a: 404, b: 500, c: 500 })
-
     destination.update({ webhooks: at('c', 'a', 'b') })
     await clock.advance(5_000)
-
     expect(hosts()).toEqual(['c', 'b'])
     const attempts = last()?.attempts.map(({ url, status }) => `${hostOf(url)} ${status}`)
     expect(attempts).toEqual(['a 404', 'b 500', 'c 500', 'c 500', 'b 500'])
@@ -105,12 +101,10 @@ describe('the URLs of a message in retry', () => {
 
   test('keep a final response when they are removed and added again', async () => {
     const { clock, destination, hosts } = await setUpRetry({ a: 404, b: 500, c: 500 })
-
     destination.update({ webhooks: at('b') })
     await clock.advance(5_000)
     destination.update({ webhooks: at('a', 'b') })
     await clock.advance(60_000)
-
     expect(new Set(hosts())).toEqual(new Set(['b']))
   })
 
@@ -119,10 +113,8 @@ describe('the URLs of a message in retry', () => {
     ['also during an attempt', 'hang', { latest: [{ status: 404 }, { error: 'timeout' }] }],
   ])('of which only one is left that gave a final response: it has failed, refused, %s', async (_when, b, report) => {
     const { clock, destination, hosts, last } = await setUpRetry({ a: 404, b })
-
     destination.update({ webhooks: at('a') })
     await clock.advance(HOUR)
-
     expect(hosts()).toEqual([])
     expect(last()).toMatchObject({ status: 'failed', reason: 'refused', ...report })
     expect(await destination.deadLetters()).toMatchObject([{ reason: 'refused', attempts: { length: 2 } }])
@@ -130,11 +122,9 @@ describe('the URLs of a message in retry', () => {
 
   test('of which only one is left that is not due: the message waits for it, without a report', async () => {
     const { clock, captured, destination, reports, startsOf, last } = await setUpRetry({ a: later, b: 500 })
-
     destination.update({ webhooks: at('a') })
     await clock.advance(58_000)
     expect([captured.requests.length, reports.length]).toEqual([2, 1])
-
     await clock.advance(1_000)
     expect(startsOf(last())).toEqual([0, 0, 60_000])
   })
@@ -160,21 +150,17 @@ it('what is left out stays as an earlier update, enable() and disable() have set
 it('warns of a secret that looks as if it was read wrongly when it is given, and not again', () => {
   const warn = watchWarnings()
   const { destination } = setUp([200], { sharedSecret: 'secret\n' })
-
   destination.update({ enabled: false })
   expect(warn).toHaveBeenCalledTimes(1)
-
   destination.update({ sharedSecret: '"new secret"' })
   expect(warn).toHaveBeenCalledTimes(2)
 })
 
 it('sends unsigned from now on when the secret is null', async () => {
   const { clock, captured, destination } = setUp()
-
   destination.update({ sharedSecret: null })
   await destination.delete({ userId: 'u' })
   await clock.advance(0)
-
   expect(captured.requests[0]?.headers).not.toHaveProperty('x-signature')
 })
 

@@ -10,10 +10,8 @@ const RESERVED = [
 ]
 const withHeaders = (headers: unknown) => readWebhooks([{ url, headers }])
 
-describe('Setting · the service list: up to 5 entries, at least one', () => {
-  it.each([1, 5])('takes %i', (count) => {
-    expect(readWebhooks(urls(count))).toHaveLength(count)
-  })
+it.each([1, 5])('Setting · the service list: up to 5 entries, at least one: takes %i', (count) => {
+  expect(readWebhooks(urls(count))).toHaveLength(count)
 })
 
 describe('Setting · Webhook URL: full, with its scheme', () => {
@@ -28,7 +26,6 @@ describe('Setting · Webhook URL: full, with its scheme', () => {
 
   it('shows it without its query', () => {
     const [target] = readWebhooks([{ url: `${url}?token=t0ken` }])
-
     expect(target).toMatchObject({ url: `${url}?token=t0ken`, shown: `${url}?…` })
     expect(target?.id).toMatch(/^[0-9a-f]{16}$/)
   })
@@ -36,10 +33,8 @@ describe('Setting · Webhook URL: full, with its scheme', () => {
 
 it('static headers are taken and copied', () => {
   const headers = { 'X-Team': 'growth', authorization: 'Bearer t' }
-
   const [target] = withHeaders(headers)
   headers['X-Team'] = 'changed'
-
   expect(target?.headers).toEqual({ 'X-Team': 'growth', authorization: 'Bearer t' })
 })
 
@@ -55,7 +50,6 @@ it.each<[name: string, webhooks: unknown]>([
   ),
 ])('a wrong `%s` is refused, and not shown, because it may hold a token: %j', (name, webhooks) => {
   const read = () => readWebhooks(webhooks)
-
   expect(read).toThrow(TypeError)
   expect(read).toThrow(`\`${name}\``)
   expect(read).toThrow(/^(?!.*(t0ken|shop\.example))/)
@@ -76,7 +70,6 @@ it.each<[name: string, headers: unknown]>([
   ...RESERVED.map((name): [string, object] => [`.${name}`, { [name]: 't0ken' }]),
 ])('static headers are refused, without a value of them: `webhooks[0].headers%s`, %j', (name, headers) => {
   const read = () => withHeaders(headers)
-
   expect(read).toThrow(TypeError)
   expect(read).toThrow(`\`webhooks[0].headers${name}\``)
   expect(read).toThrow(/^(?!.*t0ken)/s)

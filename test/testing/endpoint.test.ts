@@ -29,19 +29,17 @@ async function statuses(url: string, count: number): Promise<number[]> {
   return all
 }
 
-describe('the script', () => {
-  it('answers 500 for a function that throws, and close() says why', async () => {
-    const endpoint = await startEndpoint({
-      script: [
-        () => {
-          throw new Error('not this one')
-        },
-        () => 'nonsense' as Step,
-      ],
-    })
-    expect(await statuses(endpoint.url, 2)).toEqual([500, 500])
-    await expect(endpoint.close()).rejects.toThrow('not this one')
+it('the script answers 500 for a function that throws, and close() says why', async () => {
+  const endpoint = await startEndpoint({
+    script: [
+      () => {
+        throw new Error('not this one')
+      },
+      () => 'nonsense' as Step,
+    ],
   })
+  expect(await statuses(endpoint.url, 2)).toEqual([500, 500])
+  await expect(endpoint.close()).rejects.toThrow('not this one')
 })
 
 describe('a step', () => {
@@ -121,18 +119,16 @@ describe('what came', () => {
   })
 })
 
-describe('close()', () => {
-  it('ends what hangs and stops listening; a second time does no harm', async () => {
-    const endpoint = await startEndpoint({ script: ['hang', 'drip', { delayMs: 60_000 }] })
-    const outcomes = [1, 2, 3].map(() => errorOf(post(endpoint.url)))
-    await endpoint.received(3)
-    await endpoint.close()
-    const [hung, dripped, held] = await Promise.all(outcomes)
-    expect([hung?.code, held?.code]).toEqual(['UND_ERR_SOCKET', 'UND_ERR_SOCKET'])
-    expect(dripped).toBeInstanceOf(Error) // The headers of its answer were there, or not yet.
-    expect(await errorOf(post(endpoint.url))).toMatchObject({ code: 'ECONNREFUSED' })
-    await endpoint.close()
-  })
+it('close() ends what hangs and stops listening; a second time does no harm', async () => {
+  const endpoint = await startEndpoint({ script: ['hang', 'drip', { delayMs: 60_000 }] })
+  const outcomes = [1, 2, 3].map(() => errorOf(post(endpoint.url)))
+  await endpoint.received(3)
+  await endpoint.close()
+  const [hung, dripped, held] = await Promise.all(outcomes)
+  expect([hung?.code, held?.code]).toEqual(['UND_ERR_SOCKET', 'UND_ERR_SOCKET'])
+  expect(dripped).toBeInstanceOf(Error) // The headers of its answer were there, or not yet.
+  expect(await errorOf(post(endpoint.url))).toMatchObject({ code: 'ECONNREFUSED' })
+  await endpoint.close()
 })
 
 describe('options', () => {

@@ -55,7 +55,6 @@ test('an option that does not exist is refused', () => {
 
 test('each test has a fault that it must notice, and no other name has one', () => {
   const names = testQueue(create, PROMISED).map(({ name }) => name)
-
   expect(Object.keys(FAULTS).sort()).toEqual(names.sort())
 })
 
