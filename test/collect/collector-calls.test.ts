@@ -24,26 +24,19 @@ async function refuse(call: unknown): Promise<Delivered> {
 }
 
 describe('a call becomes a message', () => {
+  const home = { name: 'Home', category: 'Docs' }
   const traits = { url: 'u', title: 't', referrer: 'r', path: 'p', own: 1 }
+  const [old, both] = [
+    { path: '/old', more: 2 },
+    { ...traits, more: 2 },
+  ]
   it.each<[string, Delivered, object]>([
     ['Identify', { type: 'identify', traits: { plan: 'pro' } }, { traits: { plan: 'pro' } }],
     ['Track', { type: 'track', event: 'Sold', properties: { total: 1 } }, { event: 'Sold', properties: { total: 1 } }],
-    [
-      'Page',
-      { type: 'page', name: 'Home', category: 'Docs', traits },
-      { name: 'Home', category: 'Docs', properties: traits },
-    ],
+    ['Page', { type: 'page', ...home, traits }, { ...home, properties: traits }],
     ['Page, with properties', { type: 'page', properties: { path: '/' } }, { properties: { path: '/' } }],
-    [
-      'Page, with both: properties win',
-      { type: 'page', properties: { path: '/', title: 'a' }, traits: { path: '/old', url: 'u' } },
-      { properties: { path: '/', title: 'a', url: 'u' } },
-    ],
-    [
-      'Group',
-      { type: 'group', groupId: 'g', traits: { 'Employee Count': 12 } },
-      { groupId: 'g', traits: { 'Employee Count': 12 } },
-    ],
+    ['Page, with both: properties win', { type: 'page', properties: traits, traits: old }, { properties: both }],
+    ['Group', { type: 'group', groupId: 'g', traits: { Size: 12 } }, { groupId: 'g', traits: { Size: 12 } }],
     ['Alias', { type: 'alias', previousId: 'old' }, { 'Previous ID': 'old', 'User ID': 'user-1', previousId: 'old' }],
   ])('%s', async (_row, call, fields) => {
     const times = { timestamp: NOW, receivedAt: NOW }
@@ -73,11 +66,7 @@ describe('a call becomes a message', () => {
   })
 
   it.each<[string, object, object]>([
-    [
-      'an empty userId, as browsers send it of a visitor',
-      { userId: '', anonymousId: 'a' },
-      { userId: undefined, anonymousId: 'a' },
-    ],
+    ['an empty userId', { userId: '', anonymousId: 'a' }, { userId: undefined, anonymousId: 'a' }],
     ['numeric ids', { userId: 5, anonymousId: 6, messageId: 7 }, { userId: '5', anonymousId: '6', messageId: '7' }],
     ['milliseconds', { timestamp: 1_768_469_400_000 }, { timestamp: NOW }],
     ['seconds', { timestamp: 1_768_469_400 }, { timestamp: NOW }],

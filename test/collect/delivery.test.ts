@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import type { Submission } from '../../src/send/destination-types.ts'
 import { basic, recorder, setUpCollector, writeKey } from '../support/collect.ts'
+import { throwing } from '../support/throwing.ts'
 
 const page = { type: 'page', userId: 'user-1', messageId: 'm-1' }
 const full = () => Promise.reject(new HooklineError('queue_full', 'no room'))
@@ -57,9 +58,7 @@ describe('a destination without room', () => {
       expect(messages).toMatchObject([{ messageId: 'm-1' }, { messageId: 'm-2' }])
   })
 
-  const fail = (): never => {
-    throw new Error('a bug')
-  }
+  const fail = throwing('a bug')
   it.each([
     ['throws', fail],
     ['rejects', () => Promise.reject(new Error('a bug'))],

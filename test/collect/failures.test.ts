@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { BatchError } from '../../src/client.ts'
 import { watchConsole } from '../support/console.ts'
 import { watchWarnings } from '../support/receive.ts'
+import { throwing } from '../support/throwing.ts'
 import { eventsOf, numbered, settle, setUp as setUpClient } from './dispatcher.ts'
 
 function setUp(...given: Parameters<typeof setUpClient>) {
@@ -45,11 +46,7 @@ describe('calls that the answer lists as refused', () => {
 
   it.each<[string, unknown, string[][]]>([
     ['once, also when listed twice', { refused: [{ index: 1 }, { index: 1 }] }, [['Event 1']]],
-    [
-      'once, also when listed alone and together',
-      { refused: [{ index: 2 }, { index: 1, count: 2 }] },
-      [['Event 2'], ['Event 1']],
-    ],
+    ['once, also together', { refused: [{ index: 2 }, { index: 1, count: 2 }] }, [['Event 2'], ['Event 1']]],
     ['together when they were refused together', { refused: [{ index: 1, count: 2 }] }, [['Event 1', 'Event 2']]],
     ['as far as a count makes sense', { refused: [{ index: 1, count: 1e9 }] }, [['Event 1', 'Event 2']]],
     ['not at all with a count below one', { refused: [{ index: 1, count: -1 }] }, []],
@@ -179,12 +176,7 @@ describe('onError', () => {
   const reject = () => Promise.reject(new Error('mine'))
 
   it.each([
-    [
-      'throws',
-      () => {
-        throw new Error('mine')
-      },
-    ],
+    ['throws', throwing('mine')],
     ['rejects', reject],
   ])('that %s is a warning, and the client goes on', async (_name, onError) => {
     const warnings = watchWarnings()

@@ -6,6 +6,7 @@ import { HooklineError } from '../../src/protocol/error.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { watchConsole } from '../support/console.ts'
 import { watchWarnings } from '../support/receive.ts'
+import { throwing } from '../support/throwing.ts'
 
 const line = (code: string, text: string, more: Partial<Line> = {}): Line => ({ level: 'warn', code, text, ...more })
 
@@ -53,9 +54,7 @@ describe('a line is written', () => {
     expect(printed).toEqual([{ level: 'warn', text: 'hookline: printed' }])
   })
 
-  const fail = (): never => {
-    throw new Error('full')
-  }
+  const fail = throwing('full')
   it.each([
     ['throws', fail],
     ['rejects', async () => fail()],

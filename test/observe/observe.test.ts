@@ -5,6 +5,7 @@ import { type Health, observe } from '../../src/otel.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import { fixtures } from '../../src/testing.ts'
 import { deliver, setUp } from '../support/receive.ts'
+import { throwing } from '../support/throwing.ts'
 import { until } from '../support/until.ts'
 import { setUpTelemetry } from './telemetry.ts'
 
@@ -76,9 +77,7 @@ it.each(['startSpan', 'extract'] as const)(
     const onWarning = (warning: Error) => warnings.push(warning)
     process.on('warning', onWarning)
     onTestFinished(() => void process.off('warning', onWarning))
-    const boom = () => {
-      throw new Error('out of order')
-    }
+    const boom = throwing('out of order')
     if (where === 'extract') {
       propagation.disable()
       propagation.setGlobalPropagator({ extract: boom, inject: boom, fields: () => [] })

@@ -6,6 +6,7 @@ import { idOfDigest } from '../../src/protocol/id.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { fixtures, signedRequest } from '../../src/testing.ts'
 import { secret, setUp as setUpReceiver } from '../support/receive.ts'
+import { throwing } from '../support/throwing.ts'
 import { type Point, setUpTelemetry } from './telemetry.ts'
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
@@ -61,9 +62,7 @@ it('a message that is handled is a span of its consumer', async () => {
 
 it('says nothing of users, bodies and headers', async () => {
   const { receiver, deliver, spans, collect } = setUp()
-  receiver.on('identify', () => {
-    throw new Error('no place for user-private')
-  })
+  receiver.on('identify', throwing('no place for user-private'))
   await deliver(
     { type: 'identify', userId: 'user-private', traits: { email: 'private@x.example' } },
     { cookie: 'private' },
@@ -78,9 +77,7 @@ it('says nothing of users, bodies and headers', async () => {
 
 it('handlers that fail are an error, by its code', async () => {
   const { receiver, deliver, spans, collect } = setUp()
-  receiver.on('track', () => {
-    throw new Error('boom')
-  })
+  receiver.on('track', throwing('boom'))
   await deliver(fixtures.track)
 
   expect(spans()).toMatchObject([

@@ -121,27 +121,16 @@ it('health() counts the messages of the queue, of which dead ones change no stat
   await clock.advance(1_000)
 
   const url = { url: 'https://shop.example/hooks?…', circuit: 'closed', delivered: 0, failed: 2 }
+  const counts = { waiting: 2, active: 1, deadLetters: 1, oldestDueAgeMs: 1_000, retrying: 1 }
   expect(await destination.health()).toEqual({
-    ready: true,
-    status: 'ok',
-    waiting: 2,
-    active: 1,
-    deadLetters: 1,
-    oldestDueAgeMs: 1_000,
-    retrying: 1,
-    asOf: new Date(clock.now()),
+    ...{ ready: true, status: 'ok', ...counts, asOf: new Date(clock.now()) },
     urls: [{ ...url, lastFailure: { at: expect.any(Date), status: 500 } }],
     skipped: { switched_off: 0, not_selected: 0, historical: 0, filtered: 0 },
     transformFailed: 0,
   })
 
   await destination.close({ graceMs: 0 }) // It ends an attempt, which is no failure.
-  expect(await destination.health()).toMatchObject({
-    ready: false,
-    status: 'closing',
-    waiting: 0,
-    urls: [url],
-  })
+  expect(await destination.health()).toMatchObject({ ready: false, status: 'closing', waiting: 0, urls: [url] })
 })
 
 const [up, down] = ['https://up.example/', 'https://down.example/hooks?…']

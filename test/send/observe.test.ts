@@ -4,6 +4,7 @@ import type { ObservedReport } from '../../src/send/destination-events.ts'
 import type { Destination } from '../../src/send/destination-types.ts'
 import { manualClock } from '../../src/testing.ts'
 import { watchWarnings } from '../support/receive.ts'
+import { throwing } from '../support/throwing.ts'
 import { setUp } from './set-up.ts'
 
 /** What an observer sees: the names of events, and what they have. */
@@ -86,9 +87,7 @@ it('several observers see this destination alone, until each is removed, and sta
 it('an observer that throws is a process warning and changes nothing', async () => {
   const warnings = watchWarnings()
   const { destination, clock, last } = setUp()
-  const fail = () => {
-    throw new Error('no')
-  }
+  const fail = throwing('no')
   destination.observe({ queued: fail, attempted: fail })
 
   await destination.track({ userId: 'u', event: 'E' })

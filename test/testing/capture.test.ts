@@ -10,6 +10,7 @@ import { manualClock } from '../../src/testing/manual-clock.ts'
 import type { Step } from '../../src/testing/script.ts'
 import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
+import { throwing } from '../support/throwing.ts'
 import { errorOf, post } from './post.ts'
 
 const url = 'https://shop.example/webhooks'
@@ -103,12 +104,7 @@ describe('the script', () => {
     const broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
     const thrown = new Error('not this one')
     const captured = capture({
-      script: [
-        broken,
-        () => {
-          throw thrown
-        },
-      ],
+      script: [broken, throwing(thrown)],
     })
     expect(await errorOf(send(captured))).toBe(broken)
     expect(await errorOf(send(captured))).toBe(thrown)
@@ -128,15 +124,8 @@ describe('the same step fails as on a real socket', () => {
   const seen = ({ code, name }: Error & { code?: string }) => ({ code, name })
   const capturedError = async (step: CapturedStep) => seen(await errorOf(send(capture({ script: [step] }))))
 
-  it.each<Step>([
-    'reset',
-    'close',
-    'garbage',
-    { reset: 'headers' },
-    { reset: 'body' },
-    { reset: 'answer' },
-    { reset: 'chunk' },
-  ])('%j', async (step) => {
+  const resets = (['headers', 'body', 'answer', 'chunk'] as const).map((reset) => ({ reset }))
+  it.each<Step>(['reset', 'close', 'garbage', ...resets])('%j', async (step) => {
     const endpoint = await startEndpoint({ script: [step] })
     onTestFinished(() => endpoint.close())
     expect(await capturedError(step)).toEqual(seen(await errorOf(post(endpoint.url))))
@@ -225,9 +214,7 @@ describe('the handler', () => {
 
   it('that throws gets its own error', async () => {
     const overrides: Dispatcher.DispatchHandler = {
-      onResponseData: () => {
-        throw new Error('no room')
-      },
+      onResponseData: throwing('no room'),
     }
     const { calls } = handle(capture({ script: [{ body: 'ok' }] }), overrides)
     await manualClock().advance(0)

@@ -9,6 +9,7 @@ import { fixtures } from '../../src/testing/fixtures.ts'
 import type { Step } from '../../src/testing/script.ts'
 import { type EndpointOptions, type ScriptedEndpoint, startEndpoint } from '../../src/testing/scripted-endpoint.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
+import { throwing } from '../support/throwing.ts'
 import { until } from '../support/until.ts'
 import { errorOf, post } from './post.ts'
 
@@ -31,12 +32,7 @@ async function statuses(url: string, count: number): Promise<number[]> {
 
 it('the script answers 500 for a function that throws, and close() says why', async () => {
   const endpoint = await startEndpoint({
-    script: [
-      () => {
-        throw new Error('not this one')
-      },
-      () => 'nonsense' as Step,
-    ],
+    script: [throwing('not this one'), () => 'nonsense' as Step],
   })
   expect(await statuses(endpoint.url, 2)).toEqual([500, 500])
   await expect(endpoint.close()).rejects.toThrow('not this one')
