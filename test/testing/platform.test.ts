@@ -144,7 +144,7 @@ it('rejects in time also where the test has replaced the timers', { timeout: 10_
   onTestFinished(() => void vi.useRealTimers())
   const { platform } = await start([200], { timeoutMs: 50 })
   await platform.destination.track({ userId: 'user-1', event: 'A' })
-  await platform.delivered({ event: 'A' })
+  await platform.delivered({ event: 'A' }, { timeoutMs: 4_000 })
   expect(await failureOf(platform.delivered({ event: 'B' }))).toContain('differs')
 })
 
