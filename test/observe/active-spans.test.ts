@@ -9,9 +9,9 @@ import { expect, it, onTestFinished } from 'vitest'
 import { observe } from '../../src/otel.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import type { HandleEvent } from '../../src/receive/events.ts'
-import { createDestination } from '../../src/send/create-destination.ts'
 import { createSender } from '../../src/send/create-sender.ts'
-import { capture, fixtures, manualClock, signedRequest, startEndpoint } from '../../src/testing.ts'
+import { fixtures, manualClock, signedRequest, startEndpoint } from '../../src/testing.ts'
+import { setUp as setUpDestination } from '../send/set-up.ts'
 import { deliver, secret, setUp as setUpReceiver } from '../support/receive.ts'
 import { testedSqliteQueue } from '../support/sqlite.ts'
 import { until } from '../support/until.ts'
@@ -216,16 +216,7 @@ it('what an instrumentation of undici makes is inside the attempt of a sender, i
 
 it('an attempt of a destination is a trace of its own, wherever its message was queued', async () => {
   const { named } = setUp()
-  const clock = manualClock()
-  const destination = within('1'.repeat(32), () =>
-    createDestination({
-      webhooks: [{ url: 'https://shop.example/' }],
-      dispatcher: capture({ clock }).dispatcher,
-      clock,
-    }),
-  )
-  onTestFinished(async () => void (await destination.close({ graceMs: 0 })))
-
+  const { clock, destination } = within('1'.repeat(32), () => setUpDestination())
   await within('2'.repeat(32), () => destination.track({ userId: 'u1', event: 'Order Completed' }))
   await clock.advance(1_000)
 

@@ -1,24 +1,14 @@
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { expect, it, onTestFinished } from 'vitest'
 import { observe } from '../../src/otel.ts'
-import { createDestination } from '../../src/send/create-destination.ts'
-import { capture, manualClock, type Script } from '../../src/testing.ts'
+import type { Script } from '../../src/testing.ts'
+import { setUp as setUpDestination } from '../send/set-up.ts'
 import { setUpTelemetry } from './telemetry.ts'
 
 function setUp(script: Script, urls: readonly string[] = ['https://shop.example/webhooks?token=secret']) {
   const telemetry = setUpTelemetry()
   onTestFinished(observe())
-  const clock = manualClock()
-  const destination = createDestination({
-    webhooks: urls.map((url) => ({ url })),
-    sharedSecret: 'secret',
-    dispatcher: capture({ script, clock }).dispatcher,
-    clock,
-    random: () => 0.5,
-    onAttempt: () => {},
-  })
-  onTestFinished(() => void destination.close({ graceMs: 0 }))
-  return { ...telemetry, clock, destination }
+  return { ...telemetry, ...setUpDestination(script, { webhooks: urls.map((url) => ({ url })) }) }
 }
 
 const attributes = { 'http.request.method': 'POST', 'server.address': 'shop.example', 'server.port': 443 }

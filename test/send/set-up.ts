@@ -32,7 +32,7 @@ export function encryptDestinations(keys?: EncryptionOptions): void {
 
 export function setUp(script: Script = [200], options: Partial<DestinationOptions> = {}) {
   const clock = (options.clock as ManualClock | undefined) ?? manualClock()
-  const captured = capture({ script })
+  const captured = capture({ script, clock })
   const reports: DeliveryReport[] = []
   const destination = createDestination({
     webhooks: [{ url: 'https://shop.example/webhooks' }],
