@@ -87,7 +87,7 @@ describe('the dead letters of an inbox', () => {
 it('the dead letters of a destination are those of the destination, without the URLs', async () => {
   const queue = memoryQueue({})
   const { destination, clock } = setUpDestination([404], { queue })
-  await destination.send({ ...fixtures.track, userId: 'ada' })
+  await destination.submit([{ message: { ...fixtures.track, userId: 'ada' }, source: 'import' }])
   await clock.advance(0)
   const [letter] = await destination.deadLetters()
   const attempts = letter?.attempts.map(({ url: _, ...attempt }) => attempt)

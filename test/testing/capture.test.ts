@@ -10,6 +10,7 @@ import { manualClock } from '../../src/testing/manual-clock.ts'
 import type { Step } from '../../src/testing/script.ts'
 import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
+import { listen } from '../send/set-up.ts'
 import { throwing } from '../support/throwing.ts'
 import { errorOf, post } from './post.ts'
 
@@ -126,8 +127,7 @@ describe('the same step fails as on a real socket', () => {
 
   const resets = (['headers', 'body', 'answer', 'chunk'] as const).map((reset) => ({ reset }))
   it.each<Step>(['reset', 'close', 'garbage', ...resets])('%j', async (step) => {
-    const endpoint = await startEndpoint({ script: [step] })
-    onTestFinished(() => endpoint.close())
+    const endpoint = await listen({ script: [step] })
     expect(await capturedError(step)).toEqual(seen(await errorOf(post(endpoint.url))))
   })
 

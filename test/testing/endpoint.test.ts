@@ -3,38 +3,31 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Pool } from 'undici'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { verify } from '../../src/protocol/signature.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import type { Step } from '../../src/testing/script.ts'
-import { type EndpointOptions, type ScriptedEndpoint, startEndpoint } from '../../src/testing/scripted-endpoint.ts'
+import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
+import { listen } from '../send/set-up.ts'
 import { throwing } from '../support/throwing.ts'
 import { until } from '../support/until.ts'
 import { errorOf, post } from './post.ts'
 
-const running: ScriptedEndpoint[] = []
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((endpoint) => endpoint.close()))
-})
-
-async function start(options?: EndpointOptions): Promise<ScriptedEndpoint> {
-  const endpoint = await startEndpoint(options)
-  running.push(endpoint)
-  return endpoint
-}
-
-async function statuses(url: string, count: number): Promise<number[]> {
-  const all: number[] = []
-  for (let left = count; left > 0; left -= 1) all.push((await post(url)).status)
-  return all
+/** Sends an empty request, and collects the bytes that come back. */
+function readBytes(url: string) {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.write('POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n')
+  let text = ''
+  socket.on('data', (chunk) => {
+    text += chunk
+  })
+  return { socket, text: () => text }
 }
 
 it('the script answers 500 for a function that throws, and close() says why', async () => {
-  const endpoint = await startEndpoint({
-    script: [throwing('not this one'), () => 'nonsense' as Step],
-  })
-  expect(await statuses(endpoint.url, 2)).toEqual([500, 500])
+  const endpoint = await startEndpoint({ script: [throwing('not this one'), () => 'nonsense' as Step] })
+  for (const body of ['one', 'two']) expect(await post(endpoint.url, body)).toMatchObject({ status: 500 })
   await expect(endpoint.close()).rejects.toThrow('not this one')
 })
 
@@ -43,15 +36,10 @@ describe('a step', () => {
     ["'drip'", 'drip'],
     ['dripMs', { dripMs: 5 }],
   ])('%s sends headers, and bytes without end', async (_name, step) => {
-    const { url } = await start({ script: [step] })
-    const socket = connect(Number(new URL(url).port), '127.0.0.1')
-    socket.write('POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n')
-    let text = ''
-    socket.on('data', (chunk) => {
-      text += chunk
-    })
-    await until(() => text.split('1\r\n.\r\n').length > 3)
-    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+    const { url } = await listen({ script: [step] })
+    const { socket, text } = readBytes(url)
+    await until(() => text().split('1\r\n.\r\n').length > 3)
+    expect(text()).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
     socket.destroy()
     await once(socket, 'close')
   })
@@ -60,22 +48,17 @@ describe('a step', () => {
     ['answer', /content-length: 16\r\n(.+\r\n)*\r\nHalf of $/],
     ['chunk', /transfer-encoding: chunked\r\n(.+\r\n)*\r\n8\r\nHalf of \r\n$/i],
   ])('reset: %s sends the first half', async (reset, half) => {
-    const { url } = await start({ script: [{ reset }] })
-    const socket = connect(Number(new URL(url).port), '127.0.0.1')
-    socket.write('POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n')
-    let text = ''
-    socket.on('data', (chunk) => {
-      text += chunk
-    })
+    const { url } = await listen({ script: [{ reset }] })
+    const { socket, text } = readBytes(url)
     const [error] = await once(socket, 'error').catch((error) => [error])
     expect(error).toMatchObject({ code: 'ECONNRESET' })
-    expect(text).toMatch(half)
+    expect(text()).toMatch(half)
   })
 })
 
 describe('what came', () => {
   it('is kept with everything a test may ask', async () => {
-    const endpoint = await start()
+    const endpoint = await listen()
     const { headers, body } = signedRequest(JSON.stringify(fixtures.track), 'secret')
     const before = Date.now()
     await post(`${endpoint.url}/eu?x=1`, body, { headers: { ...headers, 'x-twice': ['a', 'b'] } })
@@ -91,7 +74,7 @@ describe('what came', () => {
   })
 
   it('may come over one connection, which the endpoint never ends by itself', async () => {
-    const endpoint = await start()
+    const endpoint = await listen()
     const pool = new Pool(new URL(endpoint.url).origin, { connections: 1 })
     for (const body of ['one', 'two']) {
       const answer = await pool.request({ path: '/webhooks', method: 'POST', body })
@@ -102,7 +85,7 @@ describe('what came', () => {
   })
 
   it('is counted in connections and bytes, whole requests or not', async () => {
-    const endpoint = await start()
+    const endpoint = await listen()
     expect([endpoint.connections, endpoint.bytesReceived]).toEqual([0, 0])
     const socket = connect(Number(new URL(endpoint.url).port), '127.0.0.1')
     const part = 'POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhalf'
@@ -151,7 +134,7 @@ describe('options', () => {
   })
 
   it('the arguments of received are checked too', async () => {
-    const endpoint = await start({ path: '/' })
+    const endpoint = await listen({ path: '/' })
     expect(new URL(endpoint.url).pathname).toBe('/')
     await expect(endpoint.received(0)).rejects.toThrow('`count`')
     await expect(endpoint.received(1, { timeoutMs: 0.5 })).rejects.toThrow('`timeoutMs`')

@@ -1,11 +1,11 @@
 /** What the scripts of an endpoint and of a capture have in common: the contract of both ends. */
 
 import type { Dispatcher } from 'undici'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { capture } from '../../src/testing/capture.ts'
 import type { Recorded } from '../../src/testing/recorder.ts'
 import type { Script } from '../../src/testing/script.ts'
-import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
+import { listen } from '../send/set-up.ts'
 import { post } from './post.ts'
 
 interface End {
@@ -16,8 +16,7 @@ interface End {
 type Start = (options: { readonly script?: Script }) => Promise<End>
 
 const startSocket: Start = async (options) => {
-  const end = await startEndpoint(options)
-  onTestFinished(() => end.close())
+  const end = await listen(options)
   return { end, send: (path = '', body = '') => post(end.url + path, body) }
 }
 
