@@ -84,13 +84,11 @@ describe('a call', () => {
 
   it('has the time of the call, not of the flush', async () => {
     const { client, clock, calls } = setUp()
-
     for (const ms of [0, 1234, 0]) {
       client.identify({ userId: 'u' })
       await clock.advance(ms)
     }
     await client.flush()
-
     expect(calls().map(({ timestamp }) => timestamp)).toEqual([NOW, NOW, '2026-01-15T09:30:01.234Z'])
   })
 })

@@ -96,10 +96,8 @@ describe('a batch', () => {
 
   it.each([300, 307, 400, 401, 413, 499])('is given up after %i', async (status) => {
     const { client, failures, requests } = setUp([status])
-
     client.track(numbered(0))
     await client.flush()
-
     expect(requests).toHaveLength(1)
     const [{ error, calls } = {}] = failures
     expect(error).toMatchObject({ reason: 'batch_refused', status, attempts: 1 })

@@ -85,10 +85,8 @@ describe('close', () => {
   it('twice is once', async () => {
     const { client, clock, requests } = setUp(['hang'])
     client.track(numbered(0))
-
     const both = [client.close({ timeoutMs: 100 }), client.close({ timeoutMs: 1 })]
     await clock.advance(100)
-
     const [first, second] = await Promise.all(both)
     expect([first?.length, requests.length]).toEqual([1, 1])
     expect(second).toBe(first)

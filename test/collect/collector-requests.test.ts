@@ -94,11 +94,9 @@ describe('the write key', () => {
     const { collector } = setUpCollector()
     const parse = vi.spyOn(JSON, 'parse')
     const long = { batch: Array(1_000).fill([[]]), ...body }
-
     const answer = await collector.handle(request('/v1/batch', long, { headers: json }))
     const longest = Math.max(0, ...parse.mock.calls.map(([text]) => text.length))
     parse.mockRestore()
-
     expect([JSON.parse(answer?.body ?? '').code, longest < 20]).toEqual([code, true])
   })
 
@@ -305,11 +303,9 @@ describe('the deadline of a body', () => {
     const taken = Promise.withResolvers<[]>()
     const destinations = [{ submit: () => taken.promise }]
     const { post, clock } = setUpCollector({ sources: [{ name: 'shop', writeKey, destinations }] })
-
     const answered = post('/v1/page', { userId: 'u' })
     await clock.advance(60_000)
     taken.resolve([])
-
     expect((await answered).status).toBe(200)
   })
 

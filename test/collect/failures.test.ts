@@ -119,12 +119,10 @@ describe('when the buffer is full', () => {
 
   it('drop_oldest: onError gets those that waited longest', async () => {
     const { client, failures, record, failed, calls } = setUp([], { ...full, whenFull: 'drop_oldest' })
-
     record(0, 4)
     expect(failed()).toEqual([['Event 0'], ['Event 1']])
     expect(failures[0]?.error).toBeInstanceOf(BatchError)
     expect(failures[0]?.error).toMatchObject({ reason: 'queue_full', attempts: 0 })
-
     await client.flush()
     expect(eventsOf(calls())).toEqual(['Event 2', 'Event 3', 'Event 4'])
   })
@@ -150,11 +148,9 @@ describe('when the buffer is full', () => {
   it('bytes count as well', async () => {
     const properties = { note: 'x'.repeat(20_000) }
     const { client, failures, record, failed } = setUp([], { maxQueuedBytes: 32 * 1024, whenFull: 'drop_oldest' })
-
     record(0, 1)
     client.track({ ...numbered(2), properties })
     expect(failures).toEqual([])
-
     client.track({ ...numbered(3), properties })
     expect(failed()).toEqual([['Event 0', 'Event 1', 'Event 2']])
   })
@@ -162,12 +158,10 @@ describe('when the buffer is full', () => {
   it('what is delivered makes room, in calls and in bytes', async () => {
     const properties = { note: 'x'.repeat(20_000) }
     const { client, calls } = setUp([200, 400], { maxQueued: 2, maxQueuedBytes: 64 * 1024 })
-
     for (let index = 0; index < 10; index++) {
       client.track({ ...numbered(index), properties })
       await client.flush()
     }
-
     expect(calls()).toHaveLength(10)
   })
 })

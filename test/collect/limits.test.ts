@@ -49,11 +49,9 @@ it.each([
   const { client, requests } = setUp()
   // 48 bytes around the calls, and a comma between two.
   const around = '{"batch":[],"sentAt":"2026-01-15T09:30:00.000Z"}'.length
-
   for (let index = 0; index < 15; index++) client.track(callOf(32_259))
   client.track(callOf(500_000 - around - 15 * 32_260 + more))
   await client.flush()
-
   expect(requests.map(({ bytes }) => bytes.length)).toEqual(sizes)
 })
 

@@ -9,15 +9,15 @@ const call = { userId: 'u', event: 'E' }
 /** What an observer sees, its bytes as text. */
 function observe(collector: Collector) {
   const events: (Omit<CollectedEvent, 'bytes'> & { readonly text: string })[] = []
-  const stop = collector.observe({
+  collector.observe({
     answered: ({ bytes, ...event }) => void events.push({ ...event, text: Buffer.from(bytes).toString() }),
   })
-  return { events, stop }
+  return events
 }
 
 it('an observer gets calls that are taken: how many, of which source, and the inflated body', async () => {
   const { collector, clock, post } = setUpCollector()
-  const { events } = observe(collector)
+  const events = observe(collector)
   const batch = { batch: [{ type: 'track', ...call, messageId: 'mine' }, {}, { type: 'page', userId: 'u' }] }
   const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
 
@@ -27,21 +27,16 @@ it('an observer gets calls that are taken: how many, of which source, and the in
     {
       request: { path: '/v1/batch', headers, remoteAddress: '192.0.2.1' },
       text: JSON.stringify(batch),
-      source: 'shop',
-      status: 200,
-      error: undefined,
-      accepted: 2,
-      refused: 1,
+      ...{ source: 'shop', status: 200, error: undefined, accepted: 2, refused: 1 },
       messageIds: ['mine', expect.stringMatching(/^[0-9a-f-]{36}$/)],
-      at: clock.now(),
-      durationMs: 0,
+      ...{ at: clock.now(), durationMs: 0 },
     },
   ])
 })
 
 it('an observer gets requests that fail as a whole: why, and what was read by then', async () => {
   const { collector, clock, post } = setUpCollector({ deadlineMs: 100 })
-  const { events } = observe(collector)
+  const events = observe(collector)
   const json = { 'content-type': 'application/json' }
 
   await post('/v1/track', call, { method: 'GET' })
@@ -69,7 +64,7 @@ it('an observer gets requests that fail as a whole: why, and what was read by th
 
 it('an observer gets neither preflight requests nor other paths', async () => {
   const { collector, post } = setUpCollector()
-  const { events } = observe(collector)
+  const events = observe(collector)
   await post('/v1/track', '', { method: 'OPTIONS' })
   expect(collector.handle(request('/other', call))).toBeUndefined()
   expect(events).toEqual([])

@@ -34,10 +34,8 @@ describe('update', () => {
     const { collector, post, destination } = setUpCollector()
     const arrived = Promise.withResolvers<EndpointBody>()
     const answered = post('/v1/page', '', { headers, readBody: () => arrived.promise })
-
     collector.update({ sources: [{ name: 'app', writeKey: 'a new key', destinations: [recorder()] }] })
     arrived.resolve({ bytes: Buffer.from(JSON.stringify(body)), source: 'stream' })
-
     expect((await answered).status).toBe(200)
     expect(destination.messages).toHaveLength(1)
   })

@@ -45,9 +45,7 @@ const QUERIES = ['at once', 'after an await', 'in a callback of a promise']
 it('what a handler does is inside its span', async () => {
   const { receiver, spans, named } = setUp()
   receiver.on('track', saveOrder)
-
   await deliver(receiver, fixtures.track)
-
   const [process] = named('process track')
   expect(spans()).toHaveLength(4)
   for (const name of QUERIES) isInside(named(name)[0], process)
@@ -219,6 +217,5 @@ it('an attempt of a destination is a trace of its own, wherever its message was 
   const { clock, destination } = within('1'.repeat(32), () => setUpDestination())
   await within('2'.repeat(32), () => destination.track({ userId: 'u1', event: 'Order Completed' }))
   await clock.advance(1_000)
-
   expect(named('POST')).toMatchObject([{ parentSpanContext: undefined }])
 })

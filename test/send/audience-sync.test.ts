@@ -46,12 +46,10 @@ describe('syncAudience', () => {
 
   it('while the destination is off: nothing is sent, and the next sync makes up for it', async () => {
     const { clock, destination, identifies } = setUp({ enabled: false })
-
     const kept = await destination.syncAudience('Beta', ['ada', 'bob'], { previous: ['ada'] })
     destination.enable()
     const later = await destination.syncAudience('Beta', ['ada', 'bob'], { previous: kept })
     await clock.advance(0)
-
     expect([kept, later]).toEqual([new Set(['ada']), new Set(['ada', 'bob'])])
     expect(identifies()).toEqual([['identify', 'bob', { beta: true }]])
   })

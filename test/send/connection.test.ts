@@ -62,9 +62,7 @@ describe('a certificate', () => {
     onTestFinished(() => void vi.unstubAllEnvs())
     const endpoint = await startEndpoint({ tls })
     onTestFinished(() => endpoint.close())
-
     const attempt = await post(endpoint.url, hasCa ? { ca: endpoint.ca } : {})
-
     expect(attempt).toMatchObject({ ok: false, ...expected })
     expect(endpoint.bytesReceived).toBe(0)
   })

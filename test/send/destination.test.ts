@@ -83,10 +83,8 @@ describe('the schedule', () => {
   it('is exactly that of the random source', async () => {
     const shares = [0.5, 0, 0.25, 0.75]
     const { clock, destination, last, startsOf } = setUp([500], { random: () => shares.shift() ?? 0.9 })
-
     await destination.delete({ userId: 'u' })
     await clock.advance(60_000)
-
     // 10 s × 0.5, at least a second, 40 s × 0.25, 80 s × 0.75.
     expect(startsOf(last())).toEqual([0, 5_000, 6_000, 16_000])
     expect(last()).toMatchObject({ status: 'retrying', retryAt: new Date(clock.now() + 16_000) })
@@ -281,9 +279,7 @@ describe('the jobs of the queue', () => {
     }
     const { captured, destination, reports } = setUpQueue(aborted)
     await destination.track({ userId: 'u', event: 'E' })
-
     expect(await destination.close({ graceMs: 0 })).toMatchObject([{ event: 'E' }])
-
     expect([captured.requests.length, reports.length]).toEqual([0, 0])
   })
 })

@@ -103,10 +103,8 @@ describe('onDeadLetter', () => {
   it('that fails is a warning, and the message a dead letter', async () => {
     const warnings = watchWarnings()
     const { clock, destination } = setUp([400], { onDeadLetter: () => Promise.reject(new Error('mine')) })
-
     await destination.track(call)
     await clock.advance(0)
-
     expect(await destination.deadLetters()).toHaveLength(1)
     const warning = { code: 'HOOKLINE_ON_DEAD_LETTER', detail: 'mine' }
     expect(warnings).toHaveBeenCalledExactlyOnceWith(expect.any(String), warning)

@@ -46,7 +46,6 @@ test('a hundred attempts are no more than 5 KB', () => {
     const attempts = targets.map(() => failed({ status: 503, body: 'x'.repeat(256) }))
     state = plan(state, targets, attempts)
   }
-
   expect(state.attempts).toHaveLength(99)
   expect(writeRetryState(state, targets).byteLength).toBeLessThan(5_000)
 })

@@ -158,9 +158,7 @@ test('close() waits for rounds under way and refuses later ones', async () => {
   const endpoint = await listen({ script: [200, { status: 200, delayMs: 50 }] })
   const sender = createSender({ webhooks: [{ url: endpoint.url }] })
   const rounds = [1, 2].map(() => sender.delete({ userId: 'u' }))
-
   await sender.close()
-
   expect(await Promise.all(rounds)).toMatchObject([{ ok: true }, { ok: true }])
   await expect(sender.delete({ userId: 'u' })).rejects.toMatchObject({ code: 'shutting_down' })
   await sender.close()

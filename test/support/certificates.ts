@@ -53,7 +53,7 @@ export const AUTHORITY: readonly Buffer[] = [
 ]
 
 /** The extension that names hosts: subject alternative names. */
-export function namesOf(...hosts: readonly string[]): Buffer {
+function namesOf(...hosts: readonly string[]): Buffer {
   const names = hosts.map((host) => der(0x82, Buffer.from(host)))
   return sequence(objectId('2.5.29.17'), der(0x04, sequence(...names)))
 }

@@ -25,7 +25,6 @@ const namesOf = (options?: TestQueueOptions) => testQueue(create, options).map((
 test('the list has the tests of what is promised', () => {
   const always = namesOf({ isDurable: false })
   const [durable, lease] = [/^durable: /, /^lease: /].map((kind) => (name: string) => kind.test(name)) as [Is, Is]
-
   expect(always.filter((name) => durable(name) || lease(name))).toEqual([])
   expect(namesOf().filter((name) => !durable(name))).toEqual(always)
   expect(namesOf({ leaseMs: 1_000 }).filter((name) => !lease(name))).toEqual(namesOf())
