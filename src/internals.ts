@@ -19,7 +19,7 @@ export { shownHeader, shownUrl } from './kit/shown.ts'
 export { createLog } from './kit/log.ts'
 export { escaped } from './kit/warning.ts'
 
-// The tools read the users, the time and the encryption key of a message as an inbox does, even if the message is not valid.
+// The tools read the users and the time of a message, and the id of the key that encrypted it, even if the message is not valid.
 export { readUsers, usersOf } from './protocol/identity.ts'
 export { sealedWith } from './store/encryption.ts'
 export { toTimestamp } from './protocol/timestamp.ts'

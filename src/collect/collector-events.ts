@@ -9,7 +9,7 @@ export interface CollectorRequest {
   readonly path: string
   /** The headers of the request, with names in lower case and without `authorization`, which contains the write key. */
   readonly headers: EndpointHeaders
-  /** The address of the connection, if the host knows it. */
+  /** The remote IP address of the connection; undefined if the framework or the server does not provide it. */
   readonly remoteAddress: string | undefined
 }
 

@@ -17,7 +17,7 @@ import { requestDeletion, submitToAll } from './submit.ts'
 
 /**
  * Creates a collector: the collection API for the clients of its sources. It answers a request once every destination of
- * the source has queued each accepted call.
+ * the source has queued each accepted call, or skipped it: a destination skips calls that are not for it, and calls while it is disabled.
  *
  * @throws TypeError that names the option.
  * @example

@@ -63,9 +63,7 @@ function createNowReader(clock: Clock): () => string {
 /** Copies the call, so that the values that are checked are also those that are written, even if a getter returns another value later. */
 function copyCall(type: CallType, given: unknown): Record<string, unknown> {
   if (!isPlain(given)) {
-    throw new TypeError(
-      `${type}: the call must be a plain object, not an instance of a class. Got ${kindOf(given)}. Pass the fields of the call, for example { userId: 'user-1' }.`,
-    )
+    throw notPlain(`${type}: the call`, given, "the fields of the call, for example { userId: 'user-1' }")
   }
   try {
     return { ...given }
@@ -123,8 +121,7 @@ function requireActor(type: CallType, call: Fields): void {
 }
 
 function requireObject(type: CallType, field: string, value: unknown): void {
-  if (!isPlain(value))
-    throw wrongField(type, field, 'must be a plain object, not an instance of a class', value, 'an object literal')
+  if (!isPlain(value)) throw notPlain(`${type}: \`${field}\``, value, 'an object literal')
   if (hasToJson(value)) throw wrongField(type, field, 'must not have a toJSON method', value, 'plain data')
 }
 
@@ -168,6 +165,12 @@ function isWritable(value: unknown): boolean {
   } catch {
     return false
   }
+}
+
+function notPlain(what: string, value: unknown, advice: string): TypeError {
+  const kind = kindOf(value)
+  const found = kind === 'an object' ? 'an instance of a class' : kind
+  return new TypeError(`${what} must be a plain object. Got ${found}. Pass ${advice}.`)
 }
 
 function wrongField(type: CallType, field: string, rule: string, value: unknown, advice: string): TypeError {

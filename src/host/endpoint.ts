@@ -19,7 +19,7 @@ export interface EndpointRequest {
    * every value of repeated headers such as `authorization`.
    */
   readonly rawHeaders?: readonly string[] | undefined
-  /** The remote IP address of the connection, if the host knows it. */
+  /** The remote IP address of the connection; undefined if the framework or the server does not provide it. */
   readonly remoteAddress: string | undefined
   /** How long the host still waits for the answer, in milliseconds; undefined if the host does not limit the time. */
   readonly remainingMs?: number | undefined

@@ -54,7 +54,7 @@ export async function readStream(
       throw bodyTooLarge(limit)
     }
   } finally {
-    reading.stopReading = undefined // Otherwise, the listener would keep the bytes in memory as long as the request.
+    reading.stopReading = undefined // Otherwise, a listener of the request would keep the bytes.
   }
   throw bodyAborted()
 }

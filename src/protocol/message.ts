@@ -154,5 +154,5 @@ export interface CustomMessage<Body = unknown> extends NoFields {
 /** Declares the fields of other messages as absent, so that code can read these fields before it narrows the type. */
 type NoFields = { readonly [Field in keyof (Common & Actor)]?: never }
 
-/** A message that a receiver accepts: one of the seven or, with the option `custom`, any other JSON. */
+/** A message that a receiver accepts: one of the seven types or, with the option `custom`, any other JSON. */
 export type ReceivedMessage = Message | CustomMessage

@@ -16,7 +16,7 @@ export interface FailedRequest {
    * without a path.
    */
   readonly path: string | undefined
-  /** The remote IP address of the connection, if the host knows it. */
+  /** The remote IP address of the connection; undefined if the framework or the server does not provide it. */
   readonly remoteAddress: string | undefined
 }
 

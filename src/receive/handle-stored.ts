@@ -160,7 +160,7 @@ export class StoredMessages {
     if (blockedMs !== undefined) return `the event loop was blocked for ${(blockedMs / 1_000).toFixed(1)} s`
     return this.#inbox.queue.leaseMs === undefined
       ? 'the process died'
-      : 'the process died, blocked its event loop or lost the engine'
+      : 'each process died, blocked its event loop or lost its connection to the engine'
   }
 
   async #attempt({ job, parts, before, signal, save, begin }: ReadableClaim): Promise<Outcome> {

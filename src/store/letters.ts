@@ -146,7 +146,7 @@ export function createLetters<Seen>(queue: Pick<Queue, 'deadLetters' | 'redrive'
       const { limit, maxBytes } = readPage(page)
       const { limit: _, maxBytes: __, ...filter } = page
       const { after, newestFirst, ...others } = filter
-      // If the page has other conditions, full pages are read, because most letters may not match.
+      // If the filter has conditions, full pages are read whatever the limit is, because most dead letters may not match.
       const hasFilter = Object.keys(others).length > 0
       const bounds = { limit: Math.min(limit, PAGE.limit), maxBytes: Math.min(maxBytes, PAGE.maxBytes) }
       const found: Seen[] = []

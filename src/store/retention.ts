@@ -62,7 +62,10 @@ export class Retention {
     this.#timers.set(drop, unref(this.#clock.setTimeout(again, everyMs)))
   }
 
-  /** Returns how far the machine's clock is ahead of the monotonic clock. The difference changes only when the machine's clock is set. */
+  /**
+   * Returns how far the machine's clock is ahead of the monotonic clock. The difference changes when the machine's clock is set, and may
+   * change while the machine is suspended.
+   */
   #wallAhead(): number {
     return this.#clock.now() - this.#clock.monotonic()
   }

@@ -38,7 +38,7 @@ export interface SignatureExplanation {
   readonly causes: readonly SignatureCause[]
   /** The codes of the deviations that were tried on the secret, the body and the digest. */
   readonly tried: readonly SignatureCauseCode[]
-  /** The signature that these bytes should have, when `expected` is set. */
+  /** The correct signature of the body. Present only if the option `expected` is true. */
   readonly expected?: string
 }
 

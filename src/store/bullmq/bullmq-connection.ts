@@ -222,7 +222,8 @@ function unavailable(name: string, timeoutMs: number, error: unknown): HooklineE
   if (error instanceof SyntaxError) return refused(name, 'the data of a job is not JSON', undefined, UNREADABLE)
   const found = codeOf(error)
   if (isReply(error)) return refused(name, 'Redis refused a command', found, REFUSED, error)
-  return refused(name, `Redis did not respond within ${timeoutMs} ms`, found, UNREACHABLE, error)
+  const what = error === undefined ? `Redis did not respond within ${timeoutMs} ms` : 'the connection to Redis failed'
+  return refused(name, what, found, UNREACHABLE, error)
 }
 
 export function refused(

@@ -356,8 +356,8 @@ class BullmqStore implements Store {
   }
 
   /**
-   * Appends a job to the log, before the job is completed, so that no job is missing in the log. If the process dies in between, the job is
-   * in the log twice.
+   * Appends a job to the log before the job is completed, so that no completed job is missing from the log. If the process dies in between,
+   * the job is handled again, and is then in the log twice.
    */
   async #append(claim: BullmqClaim, note: Uint8Array | undefined): Promise<void> {
     if (note === undefined || claim.isLogged) return

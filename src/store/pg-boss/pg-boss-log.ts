@@ -1,4 +1,4 @@
-/** The log of a queue: a table of Hookline, which is written in the transaction that completes the jobs. */
+/** The log of a queue. It is a table of Hookline, not of pg-boss. Entries are added in the transaction that completes the jobs. */
 
 import type { Db } from 'pg-boss'
 import type { LogStore } from '../queue-store.ts'

@@ -12,13 +12,13 @@ import type { ClaimedJob, HandleJob, Job, Outcome, Queue } from '../../store/que
 export interface TestQueueOptions {
   /** Whether jobs outlive the process. Default true. With false, the tests named `durable: …` are left out. */
   readonly isDurable?: boolean
-  /** How long a claim that is not renewed lasts, in milliseconds. Default: for ever; the tests named `lease: …` are left out. */
+  /** How long a claim that is not renewed lasts, in milliseconds. Default: for ever. The tests named `lease: …` run only with this option. */
   readonly leaseMs?: number
-  /** Whether the queue has a log. Default false; the tests named `log: …` are left out. */
+  /** Whether the queue has a log. Default false. With false, the tests named `log: …` are left out. */
   readonly hasLog?: boolean
-  /** Whether the queue supports groups. Default false; the tests named `groups: …` are left out. */
+  /** Whether the queue supports groups. Default false. With false, the tests named `groups: …` are left out. */
   readonly hasGroups?: boolean
-  /** Whether the queue has marks. Default false; the tests named `marks: …` are left out. */
+  /** Whether the queue has marks. Default false. With false, the tests named `marks: …` are left out. */
   readonly hasMarks?: boolean
 }
 

@@ -110,7 +110,9 @@ export async function readKeyFile(path: string): Promise<EncryptionOptions> {
     if (line.trim() === '') return []
     const [, id = '', text = ''] = /^\s*([\w.:/-]{1,40})\s+([\w+/-]{43}=?)\s*$/.exec(line) ?? []
     if (id !== '') return { id, key: Buffer.from(text, 'base64') }
-    throw new UsageError(`--key-file: line ${index + 1} must consist of an id, a space and 32 bytes in base64.`)
+    throw new UsageError(
+      `--key-file: line ${index + 1} must consist of an id of at most 40 letters, digits or .:/_-, a space and 32 bytes in base64.`,
+    )
   })
   if (keys.length === 0 || new Set(keys.map(({ id }) => id)).size < keys.length)
     throw new UsageError('--key-file must contain at least one key, and each key must have a different id.')

@@ -217,7 +217,7 @@ export interface HandledLine extends Pick<Letter, 'id' | 'type' | 'name' | 'user
   readonly cursor: string
 }
 
-/** The messages to replay: those that match all given fields. */
+/** A request to replay the messages of the history that match all given conditions, from `since` to `ids`. */
 export interface ReplayRequest {
   readonly part: string
   /** The id of the replay. Required unless `dryRun` is true. */

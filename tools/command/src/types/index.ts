@@ -145,7 +145,11 @@ async function listFolder(source: string): Promise<readonly string[] | undefined
   )
   if (!isFolder) return undefined
   const names = globSync(PLAN_FILES, { cwd: source, exclude: ['**/node_modules/**'] })
-  if (names.length === 0) throw new UsageError(`SOURCE ${source} must contain .json, .yaml, .yml or .tf files.`)
+  if (names.length === 0) {
+    throw new UsageError(
+      `SOURCE ${source} contains no .json, .yaml, .yml or .tf files. Pass a tracking plan, or its folder.`,
+    )
+  }
   return names.sort().map((name) => joinPath(source, name))
 }
 

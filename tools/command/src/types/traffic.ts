@@ -39,8 +39,9 @@ const ASKER: Asker = { command: 'types', argument: 'SOURCE' }
 const { argument: SOURCE } = ASKER
 
 /**
- * Opens a source of messages. Its contents determine its kind: a file or stdin with a message on each line, a file with one JSON array of
- * messages or one message, the store of `hookline listen`, or a location of queues.
+ * Opens a source of messages. Stdin and pipes contain a message on each line, and a URL leads to the queues of a server. The contents of a
+ * file determine its kind: a message on each line, one message or one list of messages as JSON, the store of `hookline listen`, or a SQLite
+ * file of queues.
  *
  * @param location A path, `-` for stdin, or `redis://…`, `rediss://…` or `postgres://…`.
  * @returns The messages; undefined for any other file.
