@@ -91,6 +91,15 @@ describe('an open circuit', () => {
     expect(delays).toEqual([1_000, 2_000, 4_000, 4_000, 4_000])
   })
 
+  it('waits as long as the first time when it opens again after a success', () => {
+    const { circuit, once, open } = setUp({ random: () => 0 })
+    open()
+    once(failed, 1_000)
+    once(ok, 8_000)
+    open(8_000)
+    expect(circuit.probeAt).toBe(8_500)
+  })
+
   it('closes when a probe succeeds, and grows from one attempt at a time', () => {
     const { circuit, once, open } = setUp()
     open()

@@ -60,7 +60,7 @@ describe('a row that cannot be read', () => {
   ])('becomes a dead letter, and others are claimed: %s', async (_what, damage, reason) => {
     const { open, connect, drained } = setUp()
     const queue = open()
-    await queue.push([jobOf('bad'), jobOf('good'), jobOf('good too')])
+    await queue.push(['bad', 'good', 'good too'].map((body) => jobOf(body, { group: 'one group' })))
     connect().exec(damage)
     const told: DeadLetter[] = []
     const seen = work(queue, () => done, 1, [], { onUnreadable: (letter) => void told.push(letter) })
