@@ -68,7 +68,7 @@ export function serve(
   refuseBackgroundWork(endpoint)
 
   return function hookline(event, context, ...others: unknown[]) {
-    refuseOtherHost('hookline/lambda', 'an event of Lambda', event, context, ...others)
+    refuseOtherHost('hookline/lambda', 'a Lambda event', event, context, ...others)
     return respond(endpoint, handle, event, context)
   }
 }

@@ -53,7 +53,7 @@ const HOSTS: readonly (readonly [
     ', and pass what it returns to app.register',
     (first, second) => isNode(shapeOf(first).raw, shapeOf(second).raw),
   ],
-  ['an event of Lambda', 'hookline/lambda', '', (first) => 'requestContext' in shapeOf(first)],
+  ['a Lambda event', 'hookline/lambda', '', (first) => 'requestContext' in shapeOf(first)],
   [
     'an Express request',
     'hookline/express',

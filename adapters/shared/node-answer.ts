@@ -17,7 +17,7 @@ export const NOT_FOUND: EndpointAnswer = { status: 404, headers: {}, body: '' }
 export const FAILED: EndpointAnswer = { status: 500, headers: {}, body: '' }
 
 export function send(outgoing: NodeOutgoing, answer: EndpointAnswer, incoming: NodeIncoming): void {
-  const response = outgoing as ServerResponse // A response of HTTP/2 has the same methods, with types of its own.
+  const response = outgoing as ServerResponse // An HTTP/2 response has the same methods, but a different type.
   if (response.headersSent || response.destroyed) return
   const { status, body } = answer
   const headers = headersFor(answer, incoming)
@@ -30,7 +30,10 @@ export function send(outgoing: NodeOutgoing, answer: EndpointAnswer, incoming: N
   }
 }
 
-/** Returns the headers for the HTTP version of the request. Closes the connection if too much of the body is left. */
+/**
+ * Returns the headers for the HTTP version of the request. Adds `connection: close` to an HTTP/1 answer if too much of the body may be left
+ * to read.
+ */
 export function headersFor(answer: EndpointAnswer, incoming: NodeIncoming): Readonly<Record<string, string>> {
   if (incoming.httpVersionMajor !== 1) return withoutConnection(answer)
   return mayHaveLongRest(incoming) ? { ...answer.headers, connection: 'close' } : answer.headers

@@ -17,7 +17,8 @@ import { requestDeletion, submitToAll } from './submit.ts'
 
 /**
  * Creates a collector: the collection API for the clients of its sources. It answers a request once every destination of
- * the source has queued each accepted call, or skipped it: a destination skips calls that are not for it, and calls while it is disabled.
+ * the source has queued or skipped each accepted call. A destination skips a call that is not meant for it, that is older than
+ * `historicalAfterMs`, or that arrives while the destination is disabled and `whenDisabled` is `drop`.
  *
  * @throws TypeError that names the option.
  * @example

@@ -24,8 +24,9 @@ function invalidName(name: unknown): TypeError {
 }
 
 /**
- * Reads what a message reports about audiences: for each trait, true if the user entered, false if the user left. The traits are the
- * boolean traits of an identify, or the trait that `audience_key` names in a track with the event `Audience Entered` or `Audience Exited`.
+ * Reads what a message reports about audiences: for each trait, true if the user entered the audience, false if the user left it. The
+ * traits are the boolean traits of an identify message, or the trait that `audience_key` names in a track message with the event
+ * `Audience Entered` or `Audience Exited`.
  */
 export function memberships(message: ReceivedMessage): readonly (readonly [trait: string, isMember: boolean])[] {
   if (message.type === 'identify') return Object.entries(message.traits ?? {}).filter(isMembership)

@@ -7,7 +7,7 @@ import { checkReceived, parseJson } from '../protocol/parse.ts'
 import { toError } from './failure.ts'
 import { type DeliveryParts, ReceivedDelivery } from './received-delivery.ts'
 
-/** A message whose request was verified. */
+/** A message of a request that passed the check of its signature, or that needed none. The message is not validated yet. */
 export interface Incoming {
   readonly parts: DeliveryParts
   /** Parses the message. @throws HooklineError when the message is invalid. */

@@ -184,7 +184,7 @@ export interface Held {
   readonly bytes: number
   /** A promise that resolves when the handlers may begin; undefined if they may begin immediately. */
   readonly place: Promise<void> | undefined
-  /** Gives the place to another message. Only the first call has an effect. */
+  /** Frees the place of this message, if it has one, so that the handlers of another message may begin. Only the first call has an effect. */
   leavePlace(): void
   leave(): void
 }

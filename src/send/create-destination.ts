@@ -40,7 +40,7 @@ import { messageBytes, REASONS, readDeadLetter, readMessage, readReason } from '
  * as failed. The promise of a method resolves when the message is in the queue; `onAttempt` and the diagnostics channel
  * `hookline:attempt` receive a report after every round.
  *
- * @throws TypeError that names the option, or for a queue that already serves another destination or an inbox.
+ * @throws TypeError for an invalid option, which the error names, and for a queue that already serves another destination or an inbox.
  * @example
  * const destination = createDestination({ webhooks: [{ url: 'https://shop.example/webhooks' }], sharedSecret: 'secret' })
  * await destination.track({ userId: 'user-1', event: 'Order Completed' })

@@ -28,8 +28,8 @@ export interface CaptureOptions {
 /** The captured requests, including those that could not be sent, and the dispatcher that captures them. */
 export interface Capture extends Recorded {
   /**
-   * The dispatcher that captures requests. Pass it as the option `dispatcher` of `createSender`, `createDestination` and `createClient`, or
-   * to other users of undici 8. The built-in `fetch` of Node.js uses an older undici, with which this dispatcher throws a TypeError.
+   * The dispatcher that captures requests. Pass it as the option `dispatcher` of `createSender`, `createDestination` or `createClient`, or
+   * to other code that uses undici 8. The built-in `fetch` of Node.js uses an older undici, with which this dispatcher throws a TypeError.
    */
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>
   /** Continues with these steps instead of the rest of the script. */

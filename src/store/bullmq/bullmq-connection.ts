@@ -119,7 +119,7 @@ export class Connection {
   /** Explains an error. If a command failed because there was no connection, only the last error of the connection names the cause. */
   #failed(error: unknown): HooklineError {
     const { name, timeoutMs } = this.#settings
-    if (this.#isClosed) return refused(name, 'the queue closed before Redis responded', undefined, PUSH_AGAIN)
+    if (this.#isClosed) return refused(name, 'the queue closed before Redis responded', undefined, REPEAT)
     return unavailable(name, timeoutMs, isReply(error) ? error : (this.#lastError ?? error))
   }
 
@@ -154,7 +154,7 @@ export class Connection {
   }
 }
 
-const PUSH_AGAIN = 'Create a new queue and push again: jobs that were already stored are skipped.'
+const REPEAT = 'Create a new queue and repeat the call: a push skips jobs that were already stored.'
 
 function createClient({ connection, timeoutMs }: BullmqSettings): Redis {
   const required = {

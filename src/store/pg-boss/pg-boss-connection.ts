@@ -318,7 +318,7 @@ function doesNotSeeQueue(name: string): HooklineError {
 }
 
 export function lapsed(name: string): HooklineError {
-  const message = `Queue ${name}: the lease of a job ended before the job was completed. Another worker will handle the job.`
+  const message = `Queue ${name}: the lease of a job ended before the job was completed. The job may be handled again. If this happens often, raise \`leaseMs\`.`
   return new HooklineError('lease_lapsed', message)
 }
 

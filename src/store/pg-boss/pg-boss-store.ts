@@ -381,8 +381,8 @@ function noteOfUncounted({ note, claimCount }: PgBossClaim): Note {
 }
 
 /**
- * Splits jobs into rounds with at most one job of each group and each id. Each round needs its own transaction. pg-boss orders the jobs of
- * a group by the times of their transactions, and the jobs of one transaction by their ids.
+ * Keeps only the last of several jobs with the same id, and splits the rest into rounds with at most one job of each group. Each round
+ * needs its own transaction, because pg-boss orders the jobs of a group by the times of their transactions.
  */
 function roundsOf(jobs: readonly Pushed[]): Iterable<readonly Pushed[]> {
   const counts = new Map<string, number>()

@@ -20,10 +20,12 @@ export function readTransaction(db: object): Db {
     async executeSql(text, values) {
       const result = await runStatement(text, values)
       if (!Array.isArray(result?.rows)) {
+        const found = kindOf(result)
+        const without = found === 'an object' ? 'an object without `rows`' : found
         throw invalidOption(
           'db',
-          'must run statements that resolve to an object with an array `rows`',
-          kindOf(result),
+          'must return a promise of an object with an array `rows` for each statement',
+          without,
           ADVICE,
         )
       }
@@ -45,4 +47,5 @@ function noTransaction(found: string): TypeError {
   return invalidOption('db', 'must be a PostgreSQL transaction', found, ADVICE)
 }
 
-const ADVICE = 'Pass a client of pg after BEGIN, or an object with executeSql, such as fromKysely(trx) of pg-boss.'
+const ADVICE =
+  'Pass a client of `pg` on which BEGIN has run, or an object with `executeSql`, such as the result of `fromKysely(trx)` from pg-boss.'

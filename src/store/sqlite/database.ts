@@ -132,7 +132,7 @@ export function retryWhileBusy<T>(step: () => T, ms: number): T {
 /**
  * Writes the content of the WAL to the database file, in this thread.
  *
- * @throws Error from SQLite, with the code BUSY if another connection to the file prevents the checkpoint.
+ * @throws Error with the `errcode` BUSY if another connection to the file prevents the checkpoint, and any error from SQLite.
  */
 export function checkpoint(database: DatabaseSync, mode: 'FULL' | 'TRUNCATE'): void {
   if (database.prepare(`PRAGMA wal_checkpoint(${mode})`).get()?.busy !== 0) throw LOCKED

@@ -111,7 +111,7 @@ export async function readKeyFile(path: string): Promise<EncryptionOptions> {
     const [, id = '', text = ''] = /^\s*([\w.:/-]{1,40})\s+([\w+/-]{43}=?)\s*$/.exec(line) ?? []
     if (id !== '') return { id, key: Buffer.from(text, 'base64') }
     throw new UsageError(
-      `--key-file: line ${index + 1} must consist of an id of at most 40 letters, digits or .:/_-, a space and 32 bytes in base64.`,
+      `--key-file: line ${index + 1} must contain an id, a space and a key of 32 bytes in base64. An id has at most 40 letters, digits or characters of '.:/_-'.`,
     )
   })
   if (keys.length === 0 || new Set(keys.map(({ id }) => id)).size < keys.length)

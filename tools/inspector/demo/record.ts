@@ -140,7 +140,7 @@ async function writeFiles(): Promise<void> {
     'demo.js': outputFiles[0]?.text ?? '',
     'demo.css': STYLE,
     'recording.json': recording
-      .replaceAll(pathToFileURL('.').href, 'file:///app') // The stacks of errors contain this path.
+      .replaceAll(pathToFileURL('.').href, 'file:///app') // Stack traces of errors contain this path.
       .replaceAll(new URL(origin).host, '127.0.0.1:3000')
       .replaceAll(new URL(crmOrigin).host, '127.0.0.1:4000'),
   }

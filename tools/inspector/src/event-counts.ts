@@ -75,7 +75,7 @@ export function createEventCounts(part: string, clock: Clock, schemas?: Schemas)
       const [oldest] = count.minutes.keys()
       if (count.minutes.size > MINUTES) count.minutes.delete(oldest as number)
     },
-    /** Counts a message that does not match its schema, and its faulty fields. A field with several equal faults is counted once. */
+    /** Counts a message that does not match its schema, and its faulty fields. Faults of one field with the same code are counted once. */
     mismatched(kind: Kind, { path = '', issues = [] }: HooklineError): void {
       const count = findOrCreate(kind)
       if (count === undefined) return

@@ -217,7 +217,7 @@ export interface HandledLine extends Pick<Letter, 'id' | 'type' | 'name' | 'user
   readonly cursor: string
 }
 
-/** A request to replay the messages of the history that match all given conditions, from `since` to `ids`. */
+/** A request to replay messages of the history. A message must match each given condition, such as `since`, `type` or `ids`. */
 export interface ReplayRequest {
   readonly part: string
   /** The id of the replay. Required unless `dryRun` is true. */
@@ -302,7 +302,7 @@ export interface Detail {
   readonly request?: RequestLine
   readonly body: Body
   readonly steps: readonly Step[]
-  /** The id of the delivery and of its dead letter; undefined for a refused request. */
+  /** The id of the delivery or of the sent message, and of its dead letter; undefined for requests that became no message of the part. */
   readonly deliveryId?: string
   /** Whether the message is or was in the queue of its part. */
   readonly isStored: boolean

@@ -12,7 +12,7 @@ const SECRETS_MS = 5_000
 const MAX_BODY_BYTES = 512 * 1024
 /** The maximum number of secrets to try. */
 const MAX_SECRETS = 3
-/** The maximum number of bytes to hash for all secrets together, because the body is untrusted. Hashing them takes about 0.1 seconds. */
+/** The maximum number of bytes to hash for all secrets together: about 0.1 seconds of work, whatever an untrusted request contains. */
 const MAX_BYTES = 40_000_000
 
 /**
