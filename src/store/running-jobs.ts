@@ -144,7 +144,7 @@ export class RunningJobs<Claim extends ClaimedJob> {
     onRecorded()
   }
 
-  /** Wraps a transaction for handlers. The outcomes of the jobs that the transaction completes are not recorded again when their handlers end. */
+  /** Wraps a transaction for handlers. The outcomes of jobs that the transaction completes are not recorded again when their handlers end. */
   #completing(transaction: JobTransaction<Claim>): JobTransaction {
     const commit = async (completions: readonly Completion[]): Promise<void> => {
       const runningByJob = new Map(this.#jobs.list().map((running) => [running.job, running]))
