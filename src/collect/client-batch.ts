@@ -1,4 +1,4 @@
-/** Posts one batch of calls, and retries it after failures until it is delivered or given up. */
+/** Posts one batch of calls, and retries it after failures until it is delivered or abandoned. */
 
 import { backoff } from '../kit/backoff.ts'
 import type { Clock } from '../kit/clock.ts'

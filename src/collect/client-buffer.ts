@@ -28,7 +28,7 @@ export class CallBuffer {
   readonly #onEmpty: () => void
   readonly #waiting: Fifo<BufferedCall> = createFifo()
   readonly #pending = new Set<PendingBatch>() // The batches that are being posted, oldest first.
-  #change = Promise.withResolvers<void>() // Resolves the next time that calls are delivered, given up or dropped.
+  #change = Promise.withResolvers<void>() // Resolves the next time that calls are delivered, abandoned or dropped.
   #added = 0 // The number of calls added so far. Calls are numbered from 0 in the order in which they were added.
   #dueBefore = 0 // Waiting calls with a lower number are due to be posted.
   #held = 0 // The number of calls that are waiting or pending.
@@ -62,7 +62,7 @@ export class CallBuffer {
     return isAdded
   }
 
-  /** Posts the waiting calls. Resolves when every call added so far is delivered, given up or dropped. Never rejects. */
+  /** Posts the waiting calls. Resolves when every call added so far is delivered, abandoned or dropped. Never rejects. */
   async flush(): Promise<void> {
     const before = this.#added
     this.#startFlush()
@@ -111,7 +111,7 @@ export class CallBuffer {
     this.#heldBytes += call.bytes
   }
 
-  /** Frees the space of calls that were delivered, given up, dropped or returned by `abort`. */
+  /** Frees the space of calls that were delivered, abandoned, dropped or returned by `abort`. */
   #release(calls: readonly BufferedCall[]): void {
     this.#held -= calls.length
     for (const { bytes } of calls) this.#heldBytes -= bytes

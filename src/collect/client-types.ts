@@ -49,13 +49,13 @@ export type Client = {
   readonly [Type in CallType]: (call: ClientCalls[Type]) => void
 } & {
   /**
-   * Posts the buffered calls. Resolves when every call recorded so far is delivered or given up, after any retries, and the promises that
+   * Posts the buffered calls. Resolves when every call recorded so far is delivered or abandoned, after any retries, and the promises that
    * `onError` returned are settled. Never rejects: calls that could not be delivered go to `onError`.
    */
   flush(): Promise<void>
   /**
    * Records no more calls, posts the rest and closes the connections. Resolves to the calls that were neither delivered
-   * nor given up in time, in the order in which they were recorded. Later calls to `close` return the same promise.
+   * nor abandoned in time, in the order in which they were recorded. Later calls to `close` return the same promise.
    *
    * @throws TypeError (as a rejection) for invalid options.
    */

@@ -23,7 +23,7 @@ const CLOSE_TIMEOUT_MS = 10_000
  *
  * @param writeKey The write key of the source; sent as the user name of Basic authentication. The type admits undefined so
  *   that `process.env.X` compiles.
- * @throws TypeError that names the option, or for a missing write key.
+ * @throws TypeError that names the invalid option, or for a missing write key.
  * @example
  * const client = createClient(process.env.WRITE_KEY, { endpoint: 'https://analytics.example.com/v1/batch' })
  * client.track({ userId: 'user-1', event: 'Order Completed', properties: { total: 39.95 } })

@@ -20,7 +20,7 @@ import { requestDeletion, submitToAll } from './submit.ts'
  * the source has queued or skipped each accepted call. A destination skips a call that is not meant for it, that is older than
  * `historicalAfterMs`, or that arrives while the destination is disabled and `whenDisabled` is `drop`.
  *
- * @throws TypeError that names the option.
+ * @throws TypeError that names the invalid option.
  * @example
  * const collector = createCollector({ sources: [{ name: 'shop', writeKey: 'a write key', destinations: [destination] }] })
  * app.use('/analytics', serve(collector))

@@ -12,7 +12,7 @@ export interface Undelivered {
 /** The clients with undelivered calls. The value says whether the client has already posted its calls because the process ends. */
 const watched = new Map<Undelivered, boolean>()
 
-/** Watches a client until {@link unwatch}: its calls are posted before the process ends. */
+/** Watches a client until {@link unwatch} is called. Posts the client's calls before the process ends by itself. */
 export function watch(client: Undelivered): void {
   if (watched.has(client)) return
   // `once` is used because a worker thread emits `exit` twice.

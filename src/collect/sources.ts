@@ -29,7 +29,7 @@ export function createSources(given: unknown) {
   let find: FindSource | undefined
 
   return {
-    /** Finds the source of a write key. The time of the search reveals nothing about the keys. */
+    /** Finds the source of a write key. The duration of the search reveals nothing about the keys. */
     withKey(writeKey: string): ReadySource | undefined {
       find ??= indexKeys(sources) // The index needs random values, which workerd provides only from the first request on.
       return find(writeKey)

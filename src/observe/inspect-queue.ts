@@ -118,7 +118,9 @@ export function inspectQueue(given: Queue, options: InspectQueueOptions = {}): I
 
   function logFor(call: string): QueueLog {
     if (queue.log !== undefined) return queue.log
-    throw new TypeError(`\`${call}\` needs an engine with a log. Use a queue of Hookline.`)
+    throw new TypeError(
+      `\`${call}\` needs an engine with a log. The engine of this queue has none. Pass one of Hookline's queues, such as sqliteQueue.`,
+    )
   }
 
   return {

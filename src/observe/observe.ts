@@ -23,7 +23,7 @@ export interface ObserveOptions {
  * instruments that are created earlier have no effect. Errors of OpenTelemetry become process warnings with the code `HOOKLINE_OTEL`.
  *
  * @returns A function that stops observing.
- * @throws TypeError that names the option.
+ * @throws TypeError that names the invalid option.
  * @example
  * const stop = observe({ health: () => receiver.health() })
  */

@@ -97,14 +97,19 @@ function isText(value: unknown): value is string {
 
 function requireText(message: Json, field: string): void {
   const value = message[field]
-  if (!isText(value)) throw invalid(field, TEXT, value, `it with every ${message.type}`)
+  if (!isText(value)) throw invalid(field, TEXT, value, `it with every ${message.type} message`)
 }
 
 function requireActor(message: Json): void {
   const { userId, anonymousId, type } = message
   if (userId !== undefined && userId !== null) requireText(message, 'userId')
   else if (!isText(anonymousId)) {
-    throw invalid('userId', `${TEXT}, or be replaced by \`anonymousId\``, userId, `one of the two with every ${type}`)
+    throw invalid(
+      'userId',
+      `${TEXT}, or be replaced by \`anonymousId\``,
+      userId,
+      `one of the two with every ${type} message`,
+    )
   }
 }
 
@@ -112,7 +117,7 @@ function requireActor(message: Json): void {
 function joinSpellings(message: Json, spaced: string, plain: string): void {
   const [first, second] = [message[spaced], message[plain]]
   const id = isMissing(first) ? (second ?? first) : first
-  if (!isText(id)) throw invalid(spaced, `${TEXT}, or be replaced by \`${plain}\``, id, 'it with every alias')
+  if (!isText(id)) throw invalid(spaced, `${TEXT}, or be replaced by \`${plain}\``, id, 'it with every alias message')
   if (!isMissing(second) && second !== id) {
     const rule = `must equal \`${plain}\`, its other spelling`
     throw invalidField('message_invalid', spaced, rule, 'two different values', 'only one of the two')

@@ -37,7 +37,7 @@ function readIso(text: string): Date | undefined {
   return new Date(`${day}T${time.replace(',', '.')}${hours}:${minutes}`)
 }
 
-/** Refuses 30 February, which Date reads as 2 March. */
+/** Returns whether a day exists. Date alone would accept 30 February, and read it as a day in March. */
 function isDay(day: string): boolean {
   const date = new Date(`${day}T00:00Z`)
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day)

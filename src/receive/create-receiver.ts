@@ -21,7 +21,7 @@ import { readWorkOptions } from './work.ts'
 /**
  * Creates a receiver of webhook messages.
  *
- * @throws TypeError that names the option, for a missing secret and any other mistake in the options.
+ * @throws TypeError that names the invalid option, for a missing secret and any other mistake in the options.
  * @example
  * const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
  * receiver.on('track', (message) => console.log(message.event))

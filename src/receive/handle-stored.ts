@@ -69,7 +69,7 @@ interface Placed {
   readonly wire: ReceivedMessage
   readonly parts: DeliveryParts
   readonly deadline: Deadline
-  /** The message in the batch room; undefined without batch handlers. */
+  /** The message as the inbox holds it in memory, for batches; undefined without batch handlers. */
   readonly held: Held | undefined
 }
 

@@ -262,8 +262,8 @@ export class Handlers {
 
   #addName(call: string, name: string): void {
     if (this.#names.has(name)) {
-      const advice = 'Pass another name, or remove the first handler with `off`.'
-      throw invalidOption(`${call}: name`, `${show(name)} is the name of another handler`, undefined, advice)
+      const advice = 'Pass another name, or remove the other handler with `off`.'
+      throw invalidOption(`${call}: name`, 'must not be the name of another handler', show(name), advice)
     }
     if (name !== '') this.#names.add(name)
   }

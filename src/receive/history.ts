@@ -166,7 +166,7 @@ const REPLAY = [
 ] as const satisfies (keyof ReplayOptions)[]
 const ID = /^[\w.-]{1,100}$/
 
-/** @throws TypeError that names the option. */
+/** @throws TypeError that names the invalid option. */
 function requireReplayOptions(options: ReplayOptions): void {
   requireOptions('replay', options, REPLAY)
   requireFilter('replay', options)
@@ -227,7 +227,7 @@ interface Copy {
  * Pushes copies of messages. The id of a copy is derived from the ids of the replay and the message, so a queue skips copies that it
  * already knows.
  *
- * @throws TypeError (as a rejection) that names the option.
+ * @throws TypeError (as a rejection) that names the invalid option.
  */
 export async function replay(context: ReplayContext, options: ReplayOptions): Promise<Replay> {
   return new ReplayRun(context, options).replay()

@@ -1,4 +1,4 @@
-/** Reads and writes the data that an inbox stores with a message: its retry state, between attempts, and its note, in the log. */
+/** Reads and writes the data that an inbox stores with a message: the retry state between attempts, and the note in the log. */
 
 import type { HooklineError, HooklineErrorCode } from '../protocol/error.ts'
 import { isObject } from '../protocol/parse.ts'

@@ -185,7 +185,7 @@ export class Inbox {
     return stored
   }
 
-  /** Whether this process is paused: `pause` was called, and `resume` was not called since then. */
+  /** Whether this process is paused: `pause` was called, and `resume` has not been called since. */
   get isPaused(): boolean {
     return this.#isPaused
   }

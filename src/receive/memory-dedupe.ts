@@ -34,7 +34,7 @@ const CHECKS: OptionChecks<MemoryDedupeOptions> = {
 /**
  * Creates a dedupe store that keeps its keys in memory. It measures durations with a monotonic clock.
  *
- * @throws TypeError that names the option.
+ * @throws TypeError that names the invalid option.
  * @example
  * const receiver = createReceiver({ secret, dedupe: memoryDedupe() })
  */

@@ -20,7 +20,10 @@ interface Arrival {
 /** The result of verifying a request. */
 export interface Proof {
   readonly verified: Delivery['verified']
-  /** The signature of the bytes with the oldest secret, or with the oldest value of the header; undefined when nothing was checked. */
+  /**
+   * The signature of the bytes, made with the oldest secret. For a sender that sends a secret in a header, the oldest accepted value of the
+   * header is the secret. Undefined when nothing was checked.
+   */
   readonly signature: string | undefined
   readonly secretIndex: number | undefined
   readonly source: string | undefined

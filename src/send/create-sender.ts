@@ -15,7 +15,7 @@ import type { Target } from './webhooks.ts'
  * Creates a sender ("Outbound event delivery", Outbound delivery). It signs each message and posts it to every URL at once, and each URL
  * has 5 seconds to respond. The resulting round reports all attempts; a failed attempt never causes a rejection.
  *
- * @throws TypeError that names the option.
+ * @throws TypeError that names the invalid option.
  * @example
  * const sender = createSender({ webhooks: [{ url: 'http://localhost:3000/webhooks' }], sharedSecret: 'secret' })
  * const round = await sender.track({ userId: 'user-1', event: 'Order Completed', properties: { total: 12 } })

@@ -162,7 +162,10 @@ export class JobHandler {
     return { retryAt: new Date(retryAt), retryState: this.#writeState({ ...before, startedAt }) }
   }
 
-  /** Waits until the next URL is due, after an update removed the URLs that were due. */
+  /**
+   * Returns the outcome of a message whose due URLs were removed by an update: a retry when the next URL is due, or a dead letter if no URL
+   * is left.
+   */
   #waitForNextUrl(job: ClaimedJob, before: RetryState, now: number): Outcome {
     const at = findNextTime(this.#current.settings.targets, before, now)
     return at === undefined ? this.#fail(job, before, [], 'refused') : retryUnchanged(job, at)

@@ -139,7 +139,7 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
    * time. A new URL gets it, and a removed URL does not. A URL that gave a final response does not get it again. When only URLs that gave a
    * final response are left, the message fails with `refused`.
    *
-   * @throws TypeError that names the option, as at creation. Nothing is changed in that case.
+   * @throws TypeError that names the invalid option, as at creation. Nothing is changed in that case.
    * @throws HooklineError `shutting_down` after {@link close}.
    * @example
    * destination.update({ webhooks: [{ url: 'https://new.example/webhooks' }], sharedSecret: 'new secret' })

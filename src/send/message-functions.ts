@@ -10,7 +10,7 @@ import { messageBytes, readMessage, readSource } from './stored-submission.ts'
 
 /** The second argument of `filter` and `transform`: facts about a message that are not among its fields. */
 export interface MessageContext {
-  /** The name of the collector's source that accepted the message, or the `source` of its submission. */
+  /** The name of the collector's source from which the message came, or the `source` that was passed to `submit`. */
   readonly source: string | undefined
 }
 

@@ -41,7 +41,7 @@ const PUSH_FAILURE_MS = 60_000
  * Creates a queue on a store. The queue checks arguments, limits concurrency, renews leases, keeps trying while the engine is unreachable,
  * and implements `pause`, `drain` and `close`. Test your store with `testQueue` of `hookline/testing`.
  *
- * @throws TypeError that names the option.
+ * @throws TypeError that names the invalid option.
  * @example
  * const queue = createQueue(createFileStore('jobs.json'), { name: 'orders' })
  */

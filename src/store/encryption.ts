@@ -144,7 +144,7 @@ function createSeals(name: string, options: EncryptionOptions) {
 /**
  * Reads the encryption options of a queue. Returns undefined without options.
  *
- * @throws TypeError that names the option.
+ * @throws TypeError that names the invalid option.
  */
 export function readSeals(name: string, options: EncryptionOptions | undefined): Seals | undefined {
   return options === undefined ? undefined : createSeals(name, options)

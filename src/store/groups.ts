@@ -9,7 +9,7 @@ import type { Queue } from './queue-types.ts'
  * Checks the option `groupBy`, which needs a queue with groups.
  *
  * @param place The beginning of the option's name in errors, such as `inbox.`.
- * @throws TypeError that names the option.
+ * @throws TypeError that names the invalid option.
  */
 export function checkGroupBy(place: string, groupBy: unknown, { hasGroups }: Queue): void {
   if (groupBy === undefined) return

@@ -40,7 +40,7 @@ export interface Capture extends Recorded {
  * Captures what a sender or a destination sends, without a socket. A response comes at once or, if its step has a delay, when the clock
  * reaches the end of the delay.
  *
- * @throws TypeError that names the option.
+ * @throws TypeError that names the invalid option.
  * @example
  * const captured = capture({ script: [503, 'reset', 200] })
  * const sender = createSender({ webhooks: [{ url: 'https://shop.example/webhooks' }], dispatcher: captured.dispatcher })

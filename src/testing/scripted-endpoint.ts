@@ -50,7 +50,7 @@ export interface SecureEndpoint extends ScriptedEndpoint {
 /**
  * Starts an endpoint on this machine.
  *
- * @throws TypeError (as a rejection) that names the option.
+ * @throws TypeError (as a rejection) that names the invalid option.
  * @throws Error (as a rejection) with the code `EADDRINUSE` when the port is already in use.
  * @example
  * const endpoint = await startEndpoint({ script: [500, 'hang', 200] })

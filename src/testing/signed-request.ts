@@ -17,8 +17,8 @@ import {
 /** Options of `signedRequest`. */
 export interface SignedRequestOptions {
   /**
-   * The service whose form the request has: the fields of its messages, its `User-Agent`, and how it proves who it is. Default `segment`,
-   * whose form is that of the specification.
+   * The service to imitate. It determines the fields of the messages, the `User-Agent`, and how the request proves its sender. Default
+   * `segment`, which follows the specification.
    */
   readonly as?: KnownSender
   /** The HTTP method, which must be a method that the service uses. Default `POST`. */

@@ -91,7 +91,7 @@ const DEFAULTS = {
 /**
  * Checks the options, and adds the defaults.
  *
- * @throws TypeError that names the option. It never quotes a URL.
+ * @throws TypeError that names the invalid option. It never quotes a URL.
  */
 export function readOptions(options: BullmqQueueOptions) {
   checkOptions('bullmqQueue', options, CHECKS)

@@ -29,8 +29,8 @@ import { createBullmqStore } from './bullmq-store.ts'
  *   such a job remove it when it fails, the job is deleted instead.
  * - Times come from the clocks of the machines that push and work: keep these clocks synchronized.
  *
- * @throws TypeError that names the option. An unreachable Redis is not an error here: it may come up later, and until then each call
- *   rejects with `queue_unavailable`.
+ * @throws TypeError that names the invalid option. An unreachable Redis is not an error here: it may come up later, and until then each
+ *   call rejects with `queue_unavailable`.
  * @example
  * const queue = bullmqQueue({ name: 'orders', connection: 'redis://localhost:6379' })
  * queue.work(async (job) => ({ complete: true }), { concurrency: 10 })

@@ -82,7 +82,7 @@ async function findNames(client: Redis, prefix: string): Promise<string[]> {
 /**
  * Lists the names of the queues that Hookline keeps under a prefix. Creates and changes nothing.
  *
- * @throws TypeError (as a rejection) that names the option; HooklineError (as a rejection) `queue_unavailable`.
+ * @throws TypeError (as a rejection) that names the invalid option; HooklineError (as a rejection) `queue_unavailable`.
  */
 export async function listQueues(options: Omit<BullmqQueueOptions, 'name' | 'observe'>): Promise<readonly string[]> {
   const settings = readOptions({ ...options, name: 'any', observe: true })

@@ -24,7 +24,7 @@ const CHECKS: OptionChecks<MemoryQueueOptions> = {
  * - During its grace period, `close()` handles the jobs that are due, but does not wait for jobs that come due later. The jobs that it
  *   returns include jobs that are still running when the grace period ends, but no dead letters.
  *
- * @throws TypeError that names the option.
+ * @throws TypeError that names the invalid option.
  * @example
  * const queue = memoryQueue({ name: 'orders' })
  * queue.work(async (job) => ({ complete: true }), { concurrency: 10 })

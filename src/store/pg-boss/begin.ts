@@ -137,8 +137,8 @@ class HandlerTransaction {
   }
 
   /**
-   * Runs a statement, unless the transaction has ended. Then, the statement would run outside a transaction, or in the transaction of the
-   * next handler that gets the client.
+   * Runs a statement. Rejects if the transaction has ended, because the statement would run outside a transaction, or in the transaction of
+   * the next handler that gets the client.
    */
   #runUnlessEnded(...args: unknown[]): ReturnType<PoolClient['query']> {
     return this.#ended === undefined ? this.#guarded.run(...args) : Promise.reject(new Error(OVER))
@@ -231,7 +231,7 @@ function explain(name: string, error: unknown): HooklineError {
   const message =
     code === FAILED_BEFORE
       ? `Queue ${name}: a statement of a handler failed, but the handler did not reject. Do not catch errors of \`delivery.db\`, or use a SAVEPOINT.`
-      : `Queue ${name}: PostgreSQL refused what the handlers wrote, with SQLSTATE ${code}. The handlers run again.`
+      : `Queue ${name}: PostgreSQL refused what the handlers wrote, with SQLSTATE ${code}. The attempt failed. If other attempts fail, too, check the values that the handlers write.`
   return new HooklineError('handler_failed', message)
 }
 

@@ -305,7 +305,7 @@ export function isFaultOfItems(error: unknown): boolean {
   return codeOf(error) === 'lease_lapsed' || (error instanceof Error && isDataError(codeOf(error.cause)))
 }
 
-/** Returns whether a PostgreSQL code stands for bad data, a constraint, or a program limit. */
+/** Returns whether a PostgreSQL error code stands for bad data, a violated constraint, or an exceeded limit. */
 function isDataError(code: unknown): boolean {
   return typeof code === 'string' && /^(?:22|23|54)/.test(code)
 }

@@ -28,7 +28,7 @@ import { prepareQueues, requireQueues } from './pg-boss-tables.ts'
  * - A job that Hookline did not write becomes a dead letter with the data of the job as its body.
  * - A handler may take at most 24 hours. After that, its job is claimed again.
  *
- * @throws TypeError that names the option.
+ * @throws TypeError that names the invalid option.
  * @example
  * const queue = pgBossQueue({ name: 'orders', connectionString: process.env.DATABASE_URL })
  * queue.work(async (job) => ({ complete: true }), { concurrency: 100 })

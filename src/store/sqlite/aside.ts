@@ -1,7 +1,7 @@
 /** Runs statements that wait for the disk, such as checkpoints and copies, on a SQLite file in a separate thread. */
 
 import { Worker } from 'node:worker_threads'
-import { connectTo } from './database.ts'
+import { connectTo, UnusableFile } from './database.ts'
 
 export interface Aside {
   /** Runs a statement after all earlier ones. Resolves to its first row, or rejects with the error from SQLite. */
@@ -50,7 +50,9 @@ export function createAside(path: string): Aside {
   const rejectAll = (error: Error): void => {
     for (const { reject } of pending.splice(0)) reject(error)
   }
-  worker.on('error', rejectAll).on('exit', () => rejectAll(new Error('The thread has ended.')))
+  worker
+    .on('error', rejectAll)
+    .on('exit', () => rejectAll(new UnusableFile('the thread that runs its statements has ended. Create a new queue.')))
   worker.unref()
   return {
     runStatement(sql, ...values) {

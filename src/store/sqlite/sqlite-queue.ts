@@ -46,7 +46,7 @@ export interface SqliteQueue extends Queue {
  * - Do not delete, replace or copy the files of a queue that is in use: see docs/queues.md. To copy them, use {@link SqliteQueue.backup}.
  * - A file that a release before 1.0 wrote is refused.
  *
- * @throws TypeError that names the option; HooklineError `queue_unavailable` when the file cannot be used.
+ * @throws TypeError that names the invalid option; HooklineError `queue_unavailable` when the file cannot be used.
  * @example
  * const queue = sqliteQueue({ path: 'inbox.sqlite' })
  * queue.work(async (job) => ({ complete: true }), { concurrency: 10 })
@@ -68,7 +68,7 @@ export function sqliteQueue(options: SqliteQueueOptions): SqliteQueue {
 /**
  * Lists the names of the queues in a file. Creates and changes nothing.
  *
- * @throws TypeError that names the option; HooklineError (as a rejection) `queue_unavailable` when the file cannot be used.
+ * @throws TypeError that names the invalid option; HooklineError (as a rejection) `queue_unavailable` when the file cannot be used.
  */
 export function listQueues(options: Pick<SqliteQueueOptions, 'path' | 'timeoutMs'>): Promise<readonly string[]> {
   const { path, timeoutMs } = readOptions(options)

@@ -173,7 +173,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
     return this.#file.call('release', (transaction) => release(transaction, claims, wereHandled))
   }
 
-  /** Returns the time that the last claim found. If that time has already been returned, reads the time from the file. */
+  /** Returns when the next job is due. Uses the time that the last claim read once; after that, reads the time from the file. */
   async nextDueAt(): Promise<Date | undefined> {
     const { at } = this.#nextDue ?? { at: await this.#file.call('read', findNextDue) }
     this.#nextDue = undefined

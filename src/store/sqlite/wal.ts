@@ -1,6 +1,6 @@
 /**
- * The WAL of an open SQLite file, which is the file with `-wal` added to the path. The WAL is synced outside this thread, and guarded. If
- * this process loses its locks, or a file is deleted or truncated, SQLite would lose later writes without an error.
+ * The WAL of an open SQLite file, which is the file with `-wal` added to the path. Syncs the WAL outside this thread, and refuses further
+ * writes if this process has lost its locks or a file was deleted or truncated: SQLite would lose them without an error.
  */
 
 import {

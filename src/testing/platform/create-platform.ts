@@ -287,7 +287,7 @@ const FIXED: Readonly<Record<string, string>> = {
   clock: 'Omit it: the platform has its own clock, which `advance` moves.',
 }
 
-/** Checks the options that the platform itself reads. @throws TypeError that names the option. */
+/** Checks the options that the platform itself reads. @throws TypeError that names the invalid option. */
 function readOptions(options: PlatformOptions) {
   requireOptions('startPlatform', options, OPTIONS)
   const { to, writeKey = 'test-write-key', port = 0, timeoutMs = 4_000, destination = {}, collector = {} } = options

@@ -6,7 +6,7 @@ import type { Platform, PlatformOptions } from './platform-types.ts'
  * Starts a collector on a free port of 127.0.0.1, with one source and one destination, which delivers to your endpoint with the
  * schedule, the signatures and the rules of the real platform. Time stands still until you move it.
  *
- * @throws TypeError (as a rejection) that names the option.
+ * @throws TypeError (as a rejection) that names the invalid option.
  * @throws Error (as a rejection) with the code `EADDRINUSE` when the port is already in use.
  * @example
  * const platform = await startPlatform({ to: 'http://localhost:3000/webhooks', secret })

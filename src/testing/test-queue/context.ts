@@ -269,7 +269,7 @@ export class TestContext {
   readonly openAnother = (): Promise<Queue> =>
     this.#openQueue(this.#tested.another, 'A durable queue must be tested with `another`, which opens a second queue.')
 
-  /** Opens another queue over the same jobs that never renews its claims. It is closed when the test ends. */
+  /** Opens another queue, which has the same jobs and never renews its claims. The queue is closed when the test ends. */
   readonly openStalled = (): Promise<Queue> =>
     this.#openQueue(
       this.#tested.stalled,

@@ -22,7 +22,7 @@ const OPTIONS = [
  * Returns the tests that a queue has to pass: what the contract requires of it, and nothing more. Every test opens its own queue.
  *
  * @param create Opens a new, empty queue. A test fails when the queue breaks the rule that the test is named after.
- * @throws TypeError that names the option.
+ * @throws TypeError that names the invalid option.
  * @example
  * describe('my engine', () => {
  *   for (const { name, run } of testQueue(create, { leaseMs: 30_000 })) test(name, run)

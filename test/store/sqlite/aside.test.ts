@@ -49,5 +49,5 @@ it('a statement whose thread ends is rejected', async () => {
   const asked = aside.runStatement('SELECT 1')
   asked.catch(() => {})
   await aside.close()
-  await expect(asked).rejects.toThrow('The thread has ended.')
+  await expect(asked).rejects.toThrow('the thread that runs its statements has ended')
 })

@@ -78,8 +78,8 @@ export interface Inspector {
   /**
    * Serves the page on a separate port until `close` is called. Returns the URL to open, with the token if there is one.
    *
-   * @throws TypeError (as a rejection) that names the option.
-   * @throws Error (as a rejection) with a Node.js error code, such as `EADDRINUSE`.
+   * @throws TypeError (as a rejection) that names the invalid option.
+   * @throws Error (as a rejection) with a Node.js error code, such as `EADDRINUSE`, if the server cannot listen.
    */
   listen(options: ListenOptions): Promise<string>
   /**

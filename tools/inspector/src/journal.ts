@@ -21,7 +21,7 @@ import type { Detail, Row, Step } from './wire.ts'
 /**
  * Checks the limits, and adds the defaults.
  *
- * @throws TypeError that names the option.
+ * @throws TypeError that names the invalid option.
  */
 export function readKeep(keep: KeepOptions = {}): Required<KeepOptions> {
   requireOptions('keep', keep, ['messages', 'bytes', 'refused', 'refusedBytes'])

@@ -1,4 +1,4 @@
-/** Watches outbound traffic: the requests that a collector accepts, and the messages that a destination delivers. */
+/** Watches outbound traffic: the requests that a collector answers, and the messages that a destination queues and delivers. */
 
 import type { Message } from 'hookline'
 import type { CollectedEvent, CollectorObserver } from 'hookline/collector'

@@ -91,7 +91,9 @@ function step(node: Json, key: string, path: readonly string[]): Json {
   const next = Object.hasOwn(node, key) ? (node[key] ?? undefined) : undefined
   if (typeof next === 'object') return next as Json
   if (next !== undefined) {
-    throw new UsageError(`--set ${path.join('.')}: ${key} is a ${typeof next}, not an object. Set ${key} itself.`)
+    throw new UsageError(
+      `--set ${path.join('.')}: the field ${key} is a ${typeof next}, not an object. Set the whole field.`,
+    )
   }
   const created: Json = {}
   node[key] = created

@@ -47,7 +47,9 @@ export async function openSource(name: string, copies: Copies): Promise<Source> 
   const file = await open(name).catch((error) => {
     const near = nearest(name, MESSAGE_TYPES)
     const { message } = cannotRead('SOURCE', name, error)
-    throw new UsageError(near === undefined ? message : `${message} Did you mean ${near}?`)
+    throw new UsageError(
+      `${message} ${near === undefined ? 'Pass a message type, a file, or - for stdin.' : `Did you mean ${near}?`}`,
+    )
   })
   if (/\.(ndjson|jsonl)$/i.test(name)) return lines(name, file, copies)
   await file.close()

@@ -98,7 +98,10 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   const inference = createInference({ enums: options.enums ?? false })
   await readAll(traffic, inference.add)
   const rules = mergeRules(ofPlans, inference.rules(), addFinding)
-  if (rules.length === 0) throw new UsageError('SOURCE must contain track, identify or group messages.')
+  if (rules.length === 0)
+    throw new UsageError(
+      'SOURCE contains no track, identify or group messages, and no plan with rules. Pass another SOURCE.',
+    )
   const text = attempt(() => printRules(rules, options.format, addFinding))
   noteAll([...findings, ...inference.findings()])
   if (options.out === undefined) process.stdout.write(text)

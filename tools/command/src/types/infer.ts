@@ -183,8 +183,10 @@ function keywordsOfObjects({ counts, properties, isMap, values }: Observed, most
 type Named = readonly [name: string, observed: Observed]
 
 /**
- * @param total The number of objects.
- * @param most An upper bound on the number of messages that contained such an object.
+ * Returns the schema keywords for the properties of the objects that were observed in one place.
+ *
+ * @param total The number of the objects.
+ * @param most An upper bound on the number of messages that contained at least one of the objects.
  */
 function keywordsOfProperties(sorted: readonly Named[], total: number, most: number): JsonSchema {
   const isRequired = ({ counts }: Observed): boolean => {

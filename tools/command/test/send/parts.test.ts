@@ -71,7 +71,7 @@ it.each(['total', '=12', 'a..b=1', '.a=1', '__proto__.x=1'])('--set refuses %s',
 })
 
 it.each([
-  ['event.name=y', '--set event.name: event '],
+  ['event.name=y', '--set event.name: the field event '],
   ['list.5=2', '--set list.5: list '],
   ['list.length=9', '--set list.length: list '],
 ])('--set refuses %s of something that holds no such field', (text, named) => {

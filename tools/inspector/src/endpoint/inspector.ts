@@ -16,7 +16,7 @@ import { partOfDestination, partOfReceiver, type WatchedPart } from './queues.ts
  * Creates an inspector: a page that shows the messages, queues and dead letters of receivers, destinations and collectors.
  * Only a browser on this machine that has the token of {@link Inspector.url} has access, unless `authorize` decides otherwise.
  *
- * @throws TypeError that names the option.
+ * @throws TypeError that names the invalid option.
  * @example
  * const inspector = createInspector({ receiver })
  * console.log(await inspector.listen({ port: 4040 }))

@@ -107,7 +107,7 @@ function ofInbox({ id, reason, failedAt, bytes, attempts, error, replay }: DeadL
   return { id, reason, error: error.message, failedAt, details }
 }
 
-/** A dead letter of a queue, whose attempts have no URL. */
+/** A dead letter of a destination. Its attempts may lack their URLs, which `inspectQueue` does not return. */
 type SentLetter = Omit<DestinationDeadLetter, 'attempts'> & { readonly attempts: readonly Omit<Attempt, 'url'>[] }
 
 function ofDestination(letter: SentLetter): PartLetter {
