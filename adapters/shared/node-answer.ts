@@ -31,8 +31,8 @@ export function send(outgoing: NodeOutgoing, answer: EndpointAnswer, incoming: N
 }
 
 /**
- * Returns the headers for the HTTP version of the request. Adds `connection: close` to an HTTP/1 answer if too much of the body may be left
- * to read.
+ * Returns the headers for the HTTP version of the request. Adds `connection: close` to an HTTP/1 answer if too much of the body of the
+ * request may be left to read.
  */
 export function headersFor(answer: EndpointAnswer, incoming: NodeIncoming): Readonly<Record<string, string>> {
   if (incoming.httpVersionMajor !== 1) return withoutConnection(answer)

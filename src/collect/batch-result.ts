@@ -60,8 +60,8 @@ export interface BatchFailure {
 
 /**
  * Reads which calls the answer to a batch lists as refused: `{"accepted":19,"refused":[{"index":0,"code":"call_invalid","path":"event"}]}`.
- * An item with a `count` stands for that many calls from its index on. An answer of any other form, as other collection services may give,
- * refuses no call. If an answer mentions refused calls but is cut off or broken, every call may have been refused.
+ * An item with a `count` stands for that many calls from its index on. An answer in any other form, such as that of another collection
+ * service, lists none. If an answer mentions refused calls but is cut off or broken, every call may have been refused.
  */
 export function readFailures(body: string, calls: readonly BufferedCall[], attempts: number): readonly BatchFailure[] {
   if (!body.includes('"refused"')) return []

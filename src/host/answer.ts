@@ -28,7 +28,7 @@ type CodeOf<Status> = {
   [Code in HooklineErrorCode]: (typeof STATUS)[Code] extends Status ? Code : never
 }[HooklineErrorCode]
 
-/** The additional headers of the answer to each error code. A 401 must have a challenge (RFC 9110, section 15.5.2). */
+/** The additional headers of the answer for each error code. A 401 must have a challenge (RFC 9110, section 15.5.2). */
 const HEADERS: { readonly [Code in HooklineErrorCode]?: Headers } & Readonly<Record<CodeOf<401>, Headers>> = {
   shutting_down: { ...retryLater, ...closeConnection },
   queue_full: retryLater,

@@ -186,7 +186,9 @@ export function requireUrl(
   const url = typeof value === 'string' ? URL.parse(value) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
     const advice = `Pass a URL that begins with http:// or https://, for example '${example}'.`
-    throw invalidOption(name, 'must be a full URL', url === null ? kindOf(value) : show(url.protocol), advice)
+    throw url === null
+      ? invalidOption(name, 'must be a full URL', kindOf(value), advice)
+      : invalidOption(name, 'must be an http or https URL', `a URL with the protocol ${show(url.protocol)}`, advice)
   }
   if (url.username !== '' || url.password !== '') {
     throw invalidOption(name, 'must not contain a user name or a password', undefined, credentialsAdvice)

@@ -27,7 +27,7 @@ export function readUsers(ids: string | readonly string[]): ReadonlySet<string> 
   )
 }
 
-/** Lists the ids of the users whom a body is about. Returns an empty list for bytes that are not JSON. */
+/** Lists the ids of the users whom a body is about, except for `delete` messages. Returns an empty list for bytes that are not JSON. */
 export function usersIn(body: Uint8Array): string[] {
   try {
     return usersOf(JSON.parse(decoder.decode(body)))

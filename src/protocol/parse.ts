@@ -45,7 +45,7 @@ export function parseReceived(body: Uint8Array, acceptsCustom: boolean): Receive
   return checkReceived(parseJson(body), acceptsCustom)
 }
 
-/** Checks a parsed body for a receiver. With `acceptsCustom`, JSON whose `type` is not one of the seven is a custom message. */
+/** Checks a parsed body for a receiver. With `acceptsCustom`, JSON whose `type` is not one of the seven types is a custom message. */
 export function checkReceived(value: unknown, acceptsCustom: boolean): ReceivedMessage {
   if (acceptsCustom && !(isObject(value) && isMessageType(value.type))) return { type: 'custom', body: value }
   return checkMessage(

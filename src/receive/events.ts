@@ -1,4 +1,5 @@
-/** The events of a receiver. Observers get all of them; diagnostics channels publish all except `answered` and `forgotten`. */
+/** The events of a receiver. Observers get all of them except `HandleEvent`, which only a tracing channel publishes. Diagnostics channels
+ * publish all except `answered` and `forgotten`. */
 
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import type { TracedEvent } from '../kit/trace.ts'

@@ -47,7 +47,7 @@ interface HandlersSettings {
   readonly inbox: { readonly transactional: boolean } | undefined
 }
 
-/** The handlers of a receiver, by the messages that they are for. */
+/** The handlers of a receiver, registered by message type, event or audience. */
 export class Handlers {
   readonly #schemas: readonly string[]
   readonly #settings: HandlersSettings

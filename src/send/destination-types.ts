@@ -88,7 +88,7 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   /**
    * Queues a whole message. Adds `version`, `timestamp`, `messageId` and `context` where they are missing.
    *
-   * @throws TypeError (as a rejection) that names the field or the option, including a `db` for a queue without transactions.
+   * @throws TypeError (as a rejection) for an invalid field or option, which the error names, and for a `db` of a queue without transactions.
    * @throws HooklineError (as a rejection) `queue_full`, `queue_unavailable`, or `shutting_down` after {@link close}.
    */
   send(message: Message, options?: PushOptions): Promise<Queued>
@@ -123,7 +123,7 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
     values: Iterable<readonly [userId: string, value: Value]>,
     options?: SyncOptions<Iterable<readonly [userId: string, value: Value]>>,
   ): Promise<ReadonlyMap<string, Value>>
-  /** Enables the destination. Messages that were held are sent within 10 seconds. */
+  /** Enables the destination. It begins to send the held messages within 10 seconds. */
   enable(): void
   /**
    * Disables the destination. New messages are not queued unless `whenDisabled` is `hold`. Queued messages are held for up to four hours,

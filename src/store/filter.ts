@@ -19,7 +19,10 @@ export interface MessageFilter {
   readonly type?: ReceivedMessage['type']
   /** Selects track messages with this event name. */
   readonly event?: string
-  /** Selects messages with this id as their `userId`, their `anonymousId` or, in an alias message, their previous id. */
+  /**
+   * Selects messages with this id as their `userId`, their `anonymousId` or, in an alias message, their previous id. Never selects `delete`
+   * messages.
+   */
   readonly userId?: string
   /**
    * Selects messages whose fields, as they were sent, have exactly these values. Each name is a path with dots, such as

@@ -49,8 +49,8 @@ export class Retention {
   }
 
   /**
-   * Calls `drop` at each interval, except after an interval in which the machine's clock was set. A clock that is ahead for a while
-   * therefore causes no drops.
+   * Calls `drop` at each interval, except after an interval in which the machine's clock was set. A clock that is ahead, and
+   * set back before the next call, therefore causes no drops.
    */
   async #repeat(drop: () => Promise<unknown>, everyMs: number, aheadBefore = this.#wallAhead()): Promise<void> {
     const ahead = this.#wallAhead()

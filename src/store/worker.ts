@@ -257,7 +257,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #nextLookAt(nextAt: number | undefined): number | undefined {
     if (this.#hasRoom) return this.#orNextPoll(nextAt)
     const roomAt = this.#nextRoomAt()
-    // While a call of `drain` waits for jobs that other processes hold, the worker looks for them at each poll.
+    // While a call to `drain` waits, the worker checks at each poll whether other processes still hold jobs.
     return this.#drains.length > 0 ? this.#orNextPoll(roomAt) : roomAt
   }
 

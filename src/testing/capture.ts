@@ -54,7 +54,7 @@ export function capture(options: CaptureOptions = {}): Capture {
   const script = createScript(steps, readFailure)
   const recorder = createRecorder()
 
-  /** Records a request, and reads its step. If the request cannot be read, or its step throws, the request fails with that error. */
+  /** Records a request, and returns the response of its step. If the request cannot be read, or the step throws, it fails, too. */
   const record = async (planned: PlannedResponse, options: Dispatcher.DispatchOptions): Promise<Response> => {
     try {
       const bytes = await readBody(options.body)

@@ -136,6 +136,6 @@ function readOptions(options: unknown): ExplainSignatureOptions {
 
 function wrongOptions(found: string): TypeError {
   return new TypeError(
-    `explainSignature: options must be an object with \`expected\` (true or false) and \`maxBytes\` (a number above 0). Got ${found}. Pass, for example, { expected: true }.`,
+    `explainSignature: options must be an object. It may have \`expected\` (true or false) and \`maxBytes\` (a number above 0). Got ${found}. Pass, for example, { expected: true }.`,
   )
 }

@@ -344,7 +344,10 @@ class MemoryStore implements Store {
     }
   }
 
-  /** Drops the oldest entries of the log, and then the oldest dead letters, until this many more bytes fit. */
+  /**
+   * Drops the oldest entries of the log until this many more bytes fit. Then drops the oldest dead letters until the bytes fit, and until there
+   * are not too many dead letters.
+   */
   #shrink(bytes: number): void {
     const { maxBytes, maxDeadLetters } = this.#settings
     for (const entry of this.#log.values()) {

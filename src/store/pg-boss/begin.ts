@@ -230,7 +230,7 @@ function explain(name: string, error: unknown): HooklineError {
   if (typeof code !== 'string' || !/^(?:22|23|25P02|40)/.test(code)) return unavailable(name, error)
   const message =
     code === FAILED_BEFORE
-      ? `Queue ${name}: a statement of a handler failed, but the handler did not reject. Do not catch errors of \`delivery.db\`, or use a SAVEPOINT.`
+      ? `Queue ${name}: a statement of a handler failed, but the handler did not reject. Let the handler reject with the errors of \`delivery.db\`, or roll back to a SAVEPOINT.`
       : `Queue ${name}: PostgreSQL refused what the handlers wrote, with SQLSTATE ${code}. The attempt failed. If other attempts fail, too, check the values that the handlers write.`
   return new HooklineError('handler_failed', message)
 }

@@ -11,7 +11,7 @@ import type { QueueUse } from '../queue-types.ts'
 import type { Settings } from './pg-boss-options.ts'
 
 const CLOSE_MS = 200
-/** A start of pg-boss may take this many times as long as a call, because the start may create the schema. */
+/** Starting pg-boss may take this many times as long as a call, because it may create the schema. */
 const START_FACTOR = 10
 const SUPERVISE_SECONDS = 10
 /** PostgreSQL's code for a missing table, for example after the schema was dropped. The next call creates the table again. */

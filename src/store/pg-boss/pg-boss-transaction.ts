@@ -21,10 +21,10 @@ export function readTransaction(db: object): Db {
       const result = await runStatement(text, values)
       if (!Array.isArray(result?.rows)) {
         const found = kindOf(result)
-        const without = found === 'an object' ? 'an object without `rows`' : found
+        const without = found === 'an object' ? 'an object without a `rows` array' : found
         throw invalidOption(
           'db',
-          'must return a promise of an object with an array `rows` for each statement',
+          'must have a `query` or `executeSql` method that resolves to an object with a `rows` array',
           without,
           ADVICE,
         )

@@ -81,9 +81,9 @@ const TABLES = `
   INSERT INTO hookline_queue_schema VALUES (${VERSION})`
 
 /**
- * With `NORMAL`, a commit does not wait for the disk, because calls that must be durable wait for the disk after the commit. A process that
- * the permissions of Node.js do not allow to sync files uses `FULL`: each commit waits for the disk. Checkpoints run in a separate thread,
- * and wait for the disk. `fullfsync` makes macOS wait until data is on the disk itself, not just in its cache.
+ * With `NORMAL`, a commit does not wait for the disk, because calls that must be durable wait for the disk after the commit. Under the
+ * permission model of Node.js, a process may not sync files, so it uses `FULL`: each commit waits for the disk. Checkpoints run in a
+ * separate thread, and wait for the disk. `fullfsync` makes macOS wait until data is on the disk itself, not just in its cache.
  */
 const PRAGMAS = `PRAGMA synchronous = ${MAY_SYNC ? 'NORMAL' : 'FULL'}; PRAGMA fullfsync = ON; PRAGMA secure_delete = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 0`
 

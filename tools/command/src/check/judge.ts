@@ -145,7 +145,7 @@ export function toSentence(description: string): string {
   return `${/^\d/.test(description) ? 'Got' : 'There was'} ${description}.`
 }
 
-/** Describes an answer in a few words. Quotes only the target of a redirect, without its query. */
+/** Describes an answer. Includes the target of a redirect without its query, or the reason why an answer is not HTTP. */
 export function describe({ status, headers, reason, error }: Exchange): string {
   if (error === 'timeout') return 'no complete answer within 5 s'
   if (error === 'reset') return 'no answer: the connection was closed'

@@ -39,9 +39,9 @@ const ASKER: Asker = { command: 'types', argument: 'SOURCE' }
 const { argument: SOURCE } = ASKER
 
 /**
- * Opens a source of messages. Stdin and pipes contain a message on each line, and a URL leads to the queues of a server. The contents of a
- * file determine its kind: a message on each line, one message or one list of messages as JSON, the store of `hookline listen`, or a SQLite
- * file of queues.
+ * Opens a source of messages. Stdin and pipes contain a message on each line. From the URL of a server, the history of its queues is read.
+ * The contents of a file determine its kind: a message on each line, one message or one list of messages as JSON, the store of
+ * `hookline listen`, or a SQLite file of queues.
  *
  * @param location A path, `-` for stdin, or `redis://…`, `rediss://…` or `postgres://…`.
  * @returns The messages; undefined for any other file.

@@ -82,9 +82,9 @@ export function createHandler(
 
 function requireNode(request: Incoming | undefined, response: Outgoing | undefined): void {
   if (typeof request?.headers === 'object' && typeof response?.writeHead === 'function') return
-  const advice = 'Pass the handler to Express or node:http. The guide of the inspector shows Koa and Fastify.'
+  const advice = 'Pass the handler to Express or node:http. For Koa and Fastify, see the inspector guide.'
   const found = `${kindOf(request)} and ${kindOf(response)}`
-  throw invalidOption('inspector.handler', 'must be called with the request and response of Node', found, advice)
+  throw invalidOption('inspector.handler', 'must be called with a Node.js request and response', found, advice)
 }
 
 /** Closes the connection, so that the client does not mistake an incomplete answer for a complete one. */

@@ -3,7 +3,7 @@
 import { explainSignature, type SignatureExplanation } from 'hookline/testing'
 
 /**
- * Returns in a few sentences why a signature does not match. For a large body, or during a flood of requests, the sentences only name a
+ * Explains in a few sentences why a signature does not match. For a large body, or during a flood of requests, the sentences only name a
  * command that explains the mismatch.
  */
 export type FindReason = (id: string, body: Uint8Array, signature: string | undefined) => string
