@@ -25,7 +25,7 @@ import type { RecordedCall } from './client-types.ts'
 
 const WHEN_FULL: readonly WhenFull[] = ['throw', 'drop_oldest']
 
-/** What a client does with a new call while its buffer is full. */
+/** The policy for a new call while the buffer of a client is full. */
 export type WhenFull = 'throw' | 'drop_oldest'
 
 /** Options of `createClient` ("Go client library", Client settings). */

@@ -31,19 +31,12 @@ function quote(text: string): string {
 /** Throws unless the options are an object in which every name is known. Otherwise, a misspelt option would be ignored. */
 export function requireOptions(caller: string, options: unknown, known: readonly string[]): void {
   const name = `${caller}: options`
-  if (typeof options !== 'object' || options === null) throw notAnObject(name, kindOf(options), known)
-  refuseList(name, options, known)
-  refuseUnknown(options, known)
+  if (typeof options !== 'object' || options === null) throw notAnObject(name, options, known)
+  refuseUnknown(options, known, '', name)
 }
 
-/** Throws for a list or bytes in place of options: their indices would be reported as unknown options. */
-function refuseList(name: string, options: object, known: readonly string[]): void {
-  if (ArrayBuffer.isView(options)) throw notAnObject(name, 'bytes', known)
-  if (Array.isArray(options)) throw notAnObject(name, kindOf(options), known)
-}
-
-function notAnObject(name: string, found: string, known: readonly string[]): TypeError {
-  return invalidOption(name, 'must be an object', found, `Valid options: ${known.join(', ')}.`)
+function notAnObject(name: string, given: unknown, known: readonly string[]): TypeError {
+  return invalidOption(name, 'must be an object', kindOf(given), `Valid options: ${known.join(', ')}.`)
 }
 
 /** A check for each option. A name without a check is not an option. */
@@ -72,9 +65,17 @@ export function aClock(_name: string, clock: unknown): void {
 
 export function anything(): void {}
 
-/** Throws for a name that is not known, and suggests the name that was probably meant. */
-export function refuseUnknown(options: object, known: readonly string[], prefix = ''): void {
-  refuseList(prefix.slice(0, -1) || 'options', options, known)
+/**
+ * Throws for a name that is not known, and suggests the name that was probably meant. Throws for a list and for bytes, too, because their
+ * indices are not names.
+ */
+export function refuseUnknown(
+  options: object,
+  known: readonly string[],
+  prefix = '',
+  all = prefix.slice(0, -1) || 'options',
+): void {
+  if (Array.isArray(options) || ArrayBuffer.isView(options)) throw notAnObject(all, options, known)
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
     const near = nearest(name, known) ?? known.find((each) => isPart(each, name) || isPart(name, each))

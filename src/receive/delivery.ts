@@ -37,7 +37,7 @@ export interface Delivery {
   /** The headers of the request, with names in lower case. */
   readonly headers: EndpointHeaders
   /**
-   * What was verified: the signature of the request, or the header of the option `header`. False if neither was, as with `allowUnsigned`.
+   * The part of the request that was verified: the signature, or the header of the option `header`. False if neither was, as with `allowUnsigned`.
    */
   readonly verified: 'signature' | 'header' | false
   /** The name of the source whose secret the request matched, if the receiver has several sources; undefined otherwise. */

@@ -71,7 +71,7 @@ export interface ReceiverOptions<
    */
   readonly traits?: Traits
   /**
-   * Also accepts JSON whose `type` is not one of the seven message types, for senders whose users choose the body. Handlers for `'custom'`
+   * Accepts, too, JSON whose `type` is not one of the seven message types, for senders whose users choose the body. Handlers for `'custom'`
    * get the JSON as `message.body`. Pass `true`, or a schema for the JSON. JSON with one of the seven types is never a custom message, even
    * if it is invalid. Default false: other JSON is refused.
    */
@@ -84,7 +84,7 @@ export interface ReceiverOptions<
   /** The maximum size of a body, in bytes. Default 524 288 (512 KiB). */
   readonly limit?: number
   /**
-   * Also accepts batches: bodies that are JSON arrays of messages. The signature must cover the whole body. Default false: an array is
+   * Accepts batches, too: bodies that are JSON arrays of messages. The signature must cover the whole body. Default false: an array is
    * refused with `body_not_json` or, with the option `custom`, is one custom message.
    */
   readonly batches?: boolean

@@ -34,7 +34,7 @@ export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
  * The result of a request. It is also the answer: return it to the host unchanged. With an inbox, `ok: true` means that the message is
  * valid and stored. An authentic message that is invalid is also stored and answered 200, but its result has `ok: false`.
  *
- * For a batch, `ok: true` means that every element succeeded; `message` and `delivery` are then those of the first element. Otherwise,
+ * With a batch, `ok: true` means that every element succeeded; `message` and `delivery` are then those of the first element. Otherwise,
  * `error` is the first error that makes the sender retry or, without such an error, the first error. A batch whose only errors are invalid
  * elements is answered 200.
  */

@@ -21,7 +21,7 @@ export interface StoredMessage {
   readonly headers: EndpointHeaders
   /** The source of the message, if the receiver has several sources; undefined otherwise. */
   readonly source: string | undefined
-  /** What was verified when the message arrived: see {@link Delivery.verified}. */
+  /** The part of the request that was verified when the message arrived: see {@link Delivery.verified}. */
   readonly verified: Delivery['verified']
   /** When the request arrived; undefined when the message is unreadable. */
   readonly receivedAt: Date | undefined

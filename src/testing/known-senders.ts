@@ -1,7 +1,7 @@
 /** The services whose webhooks Hookline can receive, and the form of their requests, as far as their documentation and code show it. */
 
 import { randomUUID } from 'node:crypto'
-import { invalidOption, requireOneOf, requireSecret, show } from '../kit/checks.ts'
+import { requireOneOf, requireSecret } from '../kit/checks.ts'
 import { USER_AGENT } from '../protocol/limits.ts'
 import { isObject, type Json } from '../protocol/parse.ts'
 import { sign } from '../protocol/signature.ts'
@@ -79,9 +79,5 @@ export function createProof(body: string, secret: string, signs: SenderForm['sig
 /** Checks that a sender uses this HTTP method. Without a method, returns the first method of the sender. */
 export function readMethod(name: string, as: KnownSender, method: unknown): DeliveryMethod {
   const { methods } = KNOWN_SENDERS[requireOneOf('as', as, SENDER_NAMES)]
-  if (method === undefined) return methods[0]
-  const known = methods.find((each) => each === method)
-  if (known !== undefined) return known
-  const valid = methods.length === 1 ? methods[0] : `one of ${methods.join(', ')}`
-  throw invalidOption(name, `must be a method that ${as} sends`, show(method), `Pass ${valid}.`)
+  return method === undefined ? methods[0] : requireOneOf<DeliveryMethod>(name, method, methods)
 }

@@ -97,8 +97,12 @@ describe('a request in the form of a sender', () => {
 
   it.each<[string, object, string]>([
     ['another sender', { as: 'customerio' }, "Did you mean 'customer.io'?"],
-    ['a method that the sender has not', { as: 'rudderstack', method: 'DELETE' }, 'Pass one of POST, PUT, PATCH.'],
-    ['a method of the default', { method: 'PUT' }, 'Pass POST.'],
+    [
+      'a method that the sender has not',
+      { as: 'rudderstack', method: 'DELETE' },
+      "Pass one of 'POST', 'PUT', 'PATCH'.",
+    ],
+    ['a method of the default', { method: 'PUT' }, "Did you mean 'POST'? Valid values: 'POST'."],
     ['a header for a sender that signs', { header: 'x-key' }, 'needs a sender that does not sign'],
     ['a header that the request has', { as: 'rudderstack', header: 'Content-Type' }, 'does not already have'],
   ])('%s: a TypeError', (_what, options, text) => {

@@ -18,7 +18,7 @@ export interface Engine {
 
 /**
  * Checks a Redis server and the queue on it. Runs before the first call after each connection, because the server may be a different one.
- * Also runs once a minute, because an operator may have changed the settings or deleted the data.
+ * Runs once a minute, too, because an operator may have changed the settings or deleted the data.
  */
 export type Check = (engine: Engine, use: QueueUse | undefined) => Promise<void>
 

@@ -48,7 +48,7 @@ export interface PlatformMessage<Type extends MessageType = MessageType> {
   readonly id: string
   readonly message: Extract<Message, { readonly type: Type }>
   /**
-   * What has happened to the message:
+   * The state of the message:
    *
    * - `waiting`: it is being posted, or waits until the clock moves.
    * - `delivered`: a URL accepted it.

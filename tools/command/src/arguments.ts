@@ -44,8 +44,7 @@ export function addFormOptions(command: Command): Command {
 export function readForm({ as, method, keyHeader }: FormOptions) {
   const { methods, proofHeader, ...form } = KNOWN_SENDERS[as]
   if (method !== undefined && !methods.includes(method)) {
-    const valid = methods.length === 1 ? methods[0] : `one of ${methods.join(', ')}`
-    throw new UsageError(`--method: ${as} does not use ${method}. Pass ${valid}.`)
+    throw new UsageError(`--method: ${as} does not use ${method}. Valid methods: ${methods.join(', ')}.`)
   }
   if (keyHeader !== undefined && !isToken(keyHeader))
     throw new UsageError(`--key-header must be the name of a header, such as ${KEY_HEADER}.`)

@@ -349,7 +349,7 @@ export type Step = { readonly at: number } & (
       readonly durationMs: number
       readonly runs: readonly RunLine[]
       readonly error?: ErrorLine
-      /** What follows a failure: a retry by the sender, a dead letter or, as a number, the time of the next attempt. */
+      /** The step after a failure: a retry by the sender, a dead letter or, as a number, the time of the next attempt. */
       readonly next?: 'sender' | 'dead_letter' | number
     }
   | { readonly what: 'ignored' }

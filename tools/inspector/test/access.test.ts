@@ -1,4 +1,4 @@
-/** Who gets in: this machine with the token, or whom `authorize` lets in; and what another site can do: nothing. */
+/** Access to the page: with the token on this machine, or by `authorize`. Another site can do nothing. */
 
 import { expect, it } from 'vitest'
 import { createReceiver } from '../../../src/receive/create-receiver.ts'

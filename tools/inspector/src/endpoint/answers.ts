@@ -59,7 +59,7 @@ export function refused(thrown: unknown, { path }: PageRequest): PageAnswer | un
   if (!(thrown instanceof HooklineError || thrown instanceof Refusal)) return undefined
   const { status } = thrown
   const message = thrown instanceof HooklineError && thrown.code === 'body_consumed' ? CONSUMED : thrown.message
-  // For a HooklineError, the connection is closed, because the body may not have been read.
+  // After a HooklineError, the connection is closed, because the body may not have been read.
   const headers = thrown instanceof Refusal ? thrown.headers : { connection: 'close' }
   if (path === '/') return createAnswer(status, 'text/html; charset=utf-8', toPage(message), headers)
   return createAnswer(status, 'application/json', JSON.stringify({ error: message } satisfies Problem), headers)

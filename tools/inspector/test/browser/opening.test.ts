@@ -1,4 +1,4 @@
-/** Who gets in, in Chromium, and what the page does while its server is away. */
+/** The page in Chromium: access, and a server that is away. */
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
