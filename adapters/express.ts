@@ -15,8 +15,8 @@ export type { ServeOptions } from './shared/mount.ts'
 export type { ParsedBody } from './shared/node-request.ts'
 
 /**
- * Returns an Express handler. Passes a request for another path to the next handler. A refused request is answered by the endpoint, and not
- * passed on as an error.
+ * Returns an Express handler. The handler passes a request for another path to the next handler. If the endpoint
+ * refuses a request, the handler sends the answer of the endpoint, and does not call the next handler.
  *
  * @example
  * app.post('/webhooks', serve(receiver))

@@ -14,7 +14,7 @@ import { type Handle, mount, type ServeOptions } from './shared/mount.ts'
 export type { ServeOptions } from './shared/mount.ts'
 
 /**
- * Returns a Fetch handler. A request for another path is answered 404.
+ * Returns a Fetch handler. The handler answers a request for another path with the status 404.
  *
  * @example
  * export const POST = serve(receiver)

@@ -25,8 +25,8 @@ export interface KoaContext {
 }
 
 /**
- * Returns a Koa middleware. Passes a request for another path to the next middleware. A refused request is answered by the endpoint, and
- * does not cause an error in Koa.
+ * Returns a Koa middleware. The middleware passes a request for another path to the next middleware. If the endpoint
+ * refuses a request, the middleware sends the answer of the endpoint, and does not throw.
  *
  * @example
  * app.use(serve(receiver, { path: '/webhooks' }))

@@ -139,8 +139,8 @@ function notHttp(event: unknown): TypeError {
 }
 
 /**
- * Returns whether decoded text has all bytes that were sent: it has the length that was sent, and contains no U+FFFD, which replaces bytes
- * that are not UTF-8.
+ * Returns whether the bytes are all that the client sent. They are not if their number differs from
+ * `content-length`, or if they contain U+FFFD, which replaces bytes that are not UTF-8.
  */
 function isComplete(bytes: Buffer, length: EndpointHeaders[string]): boolean {
   return (length === undefined || Number(length) === bytes.length) && !bytes.includes('\ufffd')
@@ -156,7 +156,10 @@ function headersOf({ headers, multiValueHeaders }: LambdaEvent): EndpointHeaders
   return Object.fromEntries(joined)
 }
 
-/** Joins the query parameters of an event in format 1.0. Encodes those of API Gateway, which has decoded them; a load balancer has not. */
+/**
+ * Joins the query parameters of an event in format 1.0. API Gateway decodes the parameters, so they are encoded again. A
+ * load balancer does not decode them.
+ */
 function queryOf({ requestContext, queryStringParameters, multiValueQueryStringParameters }: LambdaEvent): string {
   const pairs = pairsOf(multiValueQueryStringParameters ?? queryStringParameters)
   if (requestContext?.elb === undefined) return new URLSearchParams(pairs).toString()

@@ -15,7 +15,7 @@ export type { NodeOutgoing } from './shared/node-answer.ts'
 export type { NodeIncoming } from './shared/node-request.ts'
 
 /**
- * Returns a request listener. With the option `path`, it answers requests for other paths with the status 404.
+ * Returns a request listener. The listener answers a request for another path with the status 404.
  *
  * @example
  * createServer(serve(receiver, { path: '/webhooks' })).listen(3000)

@@ -1,6 +1,6 @@
 /**
- * The names, at most 45, that only the command and the inspector use. The package does not export this file. The comment above each group
- * says why its names are not public.
+ * The names that only the command and the inspector use. The package does not export this file. The comment above each
+ * group says why its names are not public.
  */
 
 // The inspector shows when a destination makes its next attempt, and reads all dead letters of a receiver, however many pages they have.

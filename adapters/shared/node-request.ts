@@ -145,7 +145,10 @@ function hasDisconnected({ aborted, complete, httpVersionMajor }: NodeIncoming):
   return aborted && (httpVersionMajor !== 1 || !complete)
 }
 
-/** Reads a body that has arrived completely, without a promise or a listener. Reads nothing of any other body, and returns undefined. */
+/**
+ * Reads a body that has arrived completely, without a promise or a listener. Returns undefined for any other body, and
+ * leaves it unread.
+ */
 export function readArrived(stream: Readable, limit: number, length: string | undefined): EndpointBody | undefined {
   const { readableLength, readableFlowing, readableEncoding } = stream
   if (readableLength === 0 || readableLength !== Number(length) || readableLength > limit) return undefined

@@ -32,7 +32,10 @@ export type WhenFull = 'throw' | 'drop_oldest'
 export interface ClientOptions {
   /** The full URL that batches are posted to, exactly as given: `https://analytics.example.com/v1/batch`. */
   readonly endpoint: string
-  /** The maximum number of calls in a batch. The client flushes when this many calls are waiting. Default 20, or a lower `maxQueued`. */
+  /**
+   * The maximum number of calls in a batch. The client flushes when this many calls are waiting. Default 20, or
+   * `maxQueued` if that is lower.
+   */
   readonly flushAt?: number
   /** Another name for `flushAt`. */
   readonly size?: number
@@ -50,7 +53,7 @@ export interface ClientOptions {
    * oldest waiting calls, or the new call when all others are being posted, and passes the dropped calls to `onError`. Default `throw`.
    */
   readonly whenFull?: WhenFull
-  /** The maximum number of retries of a batch. Default 10; the waits before them take about two and a half minutes on average. */
+  /** The maximum number of retries of a batch. Default 10. The waits before ten retries take about two and a half minutes on average. */
   readonly maxRetries?: number
   /** The maximum number of batches to post at once, including those that wait for a retry. Default 4. */
   readonly maxInFlight?: number

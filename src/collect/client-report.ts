@@ -1,4 +1,4 @@
-/** Reports undelivered calls to `onError` and the log. Everything else is written to the debug log. */
+/** Reports undelivered calls to `onError` and the log, and provides the debug log for all other events. */
 
 import debug from 'debug'
 import { notify } from '../kit/callbacks.ts'

@@ -12,7 +12,10 @@ import { BATCH_LIMIT } from '../protocol/limits.ts'
  */
 const MEDIA_TYPES = ['application/json', 'text/plain', 'application/x-www-form-urlencoded']
 
-/** With `info`, zlib also returns the engine, whose `bytesWritten` says how many input bytes it used. The types of Node.js lack this. */
+/**
+ * A synchronous function of zlib. With `info`, it also returns the engine, whose `bytesWritten` is the number of input
+ * bytes that the engine used. The types of Node.js lack this option.
+ */
 type Inflate = (
   bytes: Uint8Array,
   options: ZlibOptions & { readonly info: true },

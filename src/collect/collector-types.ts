@@ -15,8 +15,9 @@ export interface Source {
   /** The name of the source, which `delete` accepts and events report. */
   readonly name: string
   /**
-   * The key that the clients of the source send, as the user name of Basic authentication or as `writeKey` in the body. The type admits
-   * undefined so that `process.env.X` compiles; a missing or empty key throws a TypeError.
+   * The key that the clients of the source send, as the user name of Basic authentication or as `writeKey` in the body.
+   * The type admits undefined so that `process.env.X` compiles, but `createCollector` and `update` throw a TypeError for
+   * a missing or empty key.
    */
   readonly writeKey: string | undefined
   /**
@@ -31,7 +32,7 @@ export interface Source {
 
 /** The settings that `update` changes. */
 export interface CollectorChanges {
-  /** All sources that apply from now on, as in `createCollector`. */
+  /** The new sources, in the form that `createCollector` accepts. They replace all earlier sources. */
   readonly sources: readonly Source[]
 }
 

@@ -64,7 +64,6 @@ interface Progress {
   source: string | undefined
 }
 
-/** Collects the calls of requests, and answers the requests. */
 class RequestCollector {
   sources: Sources
   readonly #settings: CollectorSettings

@@ -9,7 +9,7 @@ export interface Undelivered {
   post(): Promise<unknown>
 }
 
-/** The clients with undelivered calls. The value says whether the client has already posted its calls because the process ends. */
+/** The clients with undelivered calls. The value is true once `postAll` has made the client post its calls. */
 const watched = new Map<Undelivered, boolean>()
 
 /** Watches a client until {@link unwatch} is called. Posts the client's calls before the process ends by itself. */

@@ -41,7 +41,7 @@ const HEADERS: { readonly [Code in HooklineErrorCode]?: Headers } & Readonly<Rec
   signature_missing: signatureChallenge,
   signature_malformed: signatureChallenge,
   signature_mismatch: signatureChallenge,
-  source_unknown: signatureChallenge, // The sender is answered `signature_mismatch` instead.
+  source_unknown: signatureChallenge, // The answer to the sender says `signature_mismatch` instead.
   header_missing: headerChallenge,
   header_mismatch: headerChallenge,
   write_key_missing: writeKeyChallenge,

@@ -15,8 +15,8 @@ export interface EndpointRequest {
   readonly query: string
   readonly headers: EndpointHeaders
   /**
-   * A list of header names, each followed by its value, as they were sent; undefined if the host does not know it. Unlike `headers`, it has
-   * every value of repeated headers such as `authorization`.
+   * A list of header names, each followed by its value, as they were sent; undefined if the host does not provide the
+   * list. Unlike `headers`, the list has every value of repeated headers such as `authorization`.
    */
   readonly rawHeaders?: readonly string[] | undefined
   /** The remote IP address of the connection; undefined if the framework or the server does not provide it. */

@@ -6,7 +6,10 @@ import { ArrivingBytes } from '../kit/arriving-bytes.ts'
 import { DISCARD_LIMIT, DISCARD_MS } from '../protocol/limits.ts'
 import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from './body.ts'
 
-/** A body that is being read. While `stopReading` is set, a call of it ends the reading early, with the error `body_aborted`. */
+/**
+ * A body that is being read. `stopReading` ends the reading early, with the error `body_aborted`. It is undefined once
+ * the reading has ended.
+ */
 export interface Reading {
   stopReading: (() => void) | undefined
 }

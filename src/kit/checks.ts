@@ -4,7 +4,8 @@ import { kindOf } from '../protocol/error.ts'
 import { MAX_TIMER_MS } from './clock.ts'
 
 /**
- * Creates the error for a wrong option or argument: "`limit` must be a whole number from 1 to 100. Got 'ten'. Pass a number."
+ * Creates the error for a wrong option or argument: "`limit` must be a whole number from 1 to 100. Got 'ten'. Pass a
+ * number in that range."
  *
  * @param rule The requirement. Follows the name in the error: `must be a function`.
  * @param found The value as {@link show} shows it, or its kind if the value must not be shown. Undefined to show nothing.
@@ -36,7 +37,7 @@ export function requireOptions(caller: string, options: unknown, known: readonly
 }
 
 function notAnObject(name: string, given: unknown, known: readonly string[]): TypeError {
-  return invalidOption(name, 'must be an object', kindOf(given), `Valid options: ${known.join(', ')}.`)
+  return invalidOption(name, 'must be an object', kindOf(given), `Pass an object. Valid options: ${known.join(', ')}.`)
 }
 
 /** A check for each option. A name without a check is not an option. */

@@ -152,6 +152,7 @@ const KINDS: readonly Kind[] = [
     'http',
     'The response must be short',
     'Make the server respond with a status and a short body.',
+    'a response that is longer than its limit',
   ],
   [
     /^(HPE_|HTTPParserError|ERR_ASSERTION)/,

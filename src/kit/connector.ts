@@ -58,11 +58,13 @@ export function createConnector(options: ConnectorOptions): Connector {
 /** How many bytes may arrive for each byte of a body. A byte that is sent as a separate chunk takes six bytes. */
 const BYTES_PER_BODY_BYTE = 8
 
-const TOO_LONG = Object.assign(new Error('a response longer than the limit'), { code: 'HOOKLINE_RESPONSE_TOO_LONG' })
+const TOO_LONG = Object.assign(new Error('The response is longer than its limit.'), {
+  code: 'HOOKLINE_RESPONSE_TOO_LONG',
+})
 
 /**
- * Closes a connection on which more bytes than the limit arrive twice without a request in between. This is needed
- * because undici limits neither informational responses nor the bytes between chunks.
+ * Checks a connection each time that more bytes than the limit have arrived, and closes it if nothing was sent since the
+ * last check. undici itself limits neither informational responses nor the bytes between chunks.
  */
 function limitResponses<Connection extends Socket>(socket: Connection, limit: number): Connection {
   // The numbers of bytes at the last check.

@@ -26,7 +26,7 @@ interface Waiting extends Deadline {
  */
 export function createDeadlines(ms: number, clock: Clock): Deadlines {
   if (isWorkerd()) return createSeparateDeadlines(ms, clock)
-  // Closes the ring: `next` is the deadline that passes first, `previous` the one that passes last.
+  // The deadlines form a ring that `ends` closes: its `next` passes first, and its `previous` passes last.
   const ends: Waiting = { at: 0, pass() {} }
   ends.previous = ends
   ends.next = ends

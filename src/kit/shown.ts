@@ -22,7 +22,7 @@ export function shownHeader(name: string, value: string, isVerified = false): st
   return HARMLESS.has(known) ? value : undefined
 }
 
-/** Returns a URL or a request target without its user and fragment. A query, which may hold a token, becomes `?…`. */
+/** Returns a URL or a request target without its credentials and its fragment. A query, which may hold a token, becomes `?…`. */
 export function shownUrl(target: string): string {
   const [path = '', ...query] = (target.split(/#|%23/i, 1)[0] ?? '').split(/[?;]|%3[bf]/i)
   return path.replace(/^([\w+.-]+:)?\/\/[^/]*@/, '$1//') + (query.length === 0 ? '' : '?…')

@@ -7,9 +7,10 @@ import { createWarning } from './warning.ts'
 /** The event of a tracing channel: the same object from the start of an operation to its end. */
 export interface TracedEvent {
   /**
-   * Runs the operation inside a context that is in no AsyncLocalStorage of yours, such as that of OpenTelemetry. Set this function at
-   * `start`. It gets a function that runs the operation, and must call it once, synchronously. If an earlier subscriber has set `around`,
-   * call the earlier function inside yours. If `around` throws, the process emits a warning.
+   * Runs the operation inside a context whose AsyncLocalStorage you cannot pass to `bindStore`, such as the context of
+   * OpenTelemetry. Set this function at `start`. It gets a function `run`, which it must call once, synchronously. If an
+   * earlier subscriber has set `around`, call the earlier function inside yours. If `around` throws, the process emits a
+   * warning.
    */
   around?: (run: () => void) => void
 }

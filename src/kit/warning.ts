@@ -1,4 +1,4 @@
-/** Emits process warnings about functions of the developer that failed. The warnings are limited in number and escaped, like log lines. */
+/** Emits process warnings when a function of the developer fails. The warnings are limited in number and escaped, like log lines. */
 
 import { describeError } from '../protocol/error.ts'
 import { escaped } from '../protocol/show-text.ts'
@@ -13,7 +13,7 @@ const MAX_WARNINGS = 5
 const PERIOD_MS = 60_000
 const MAX_DETAIL = 500
 
-/** Creates a function that warns each time the function `name` has failed. */
+/** Creates a function that emits a warning about a failure of the function `name`. */
 export function createWarning(name: string, code: string): WarnOfFailure {
   let since = Number.NEGATIVE_INFINITY
   let count = 0

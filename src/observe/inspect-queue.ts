@@ -90,9 +90,9 @@ export interface InspectedQueue {
   pause(): Promise<void>
   resume(): Promise<void>
   /**
-   * Encrypts dead letters and the history with the first key of `encryption`, as far as the engine can change them in place, whether they
-   * are encrypted with another key or in plain text. Never changes waiting messages. Also counts the messages, including waiting ones, that
-   * are still in plain text or encrypted with other keys.
+   * Encrypts the dead letters and the history with the first key of `encryption`, including those in plain text. Skips
+   * waiting messages, and messages that the engine cannot change in place. Counts the messages, including waiting ones,
+   * that are still in plain text or encrypted with other keys.
    *
    * @throws TypeError (as a rejection) without `encryption`.
    */

@@ -50,7 +50,7 @@ function hasToJson(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function'
 }
 
-/** Adds the fields that a message needs to the fields of a call. */
+/** Completes the fields of a call with the fields that only a message has. */
 function complete(
   type: MessageType,
   given: Readonly<Record<string, unknown>>,
@@ -65,8 +65,8 @@ function complete(
 }
 
 /**
- * Serialises a message to the bytes that are signed and sent. The ids of an alias travel as `Previous ID` and `User ID`
- * ("Outbound event delivery", Delivered message fields).
+ * Serialises a message to the bytes that are signed and sent. The bytes of an alias name its ids `Previous ID` and
+ * `User ID` ("Outbound event delivery", Delivered message fields).
  */
 export function serialise(message: Message): Buffer {
   if (message.type !== 'alias') return Buffer.from(JSON.stringify(message))

@@ -40,5 +40,5 @@ export const STATUS = {
   internal: 500,
 } as const satisfies Readonly<Record<string, number>>
 
-/** Names what went wrong. Codes are stable: they may be added, never renamed. */
+/** Names what went wrong. Codes are stable: later versions may add codes, but never rename one. */
 export type HooklineErrorCode = keyof typeof STATUS

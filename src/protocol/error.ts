@@ -22,8 +22,8 @@ export interface HooklineErrorOptions {
 }
 
 /**
- * The error of a request that was refused or failed. Its message is safe to log and to send: it never contains a secret or a digest. From a
- * body, it contains at most the beginning of a wrong `type`, escaped.
+ * The error of a request that was refused or failed. Its message is safe to log and to send: it never contains a secret
+ * or a digest. The only part of a body that it may contain is the beginning of a wrong `type`, escaped.
  *
  * A mistake in the developer's own call (an option, an argument) is a `TypeError` instead.
  */

@@ -28,8 +28,9 @@ export const RETRY_AFTER_S = 5
 export const SECRET_MAX_AGE_MS = 5 * 60_000
 
 /**
- * The minimum time between two calls of an async provider because of failed signatures, in milliseconds. The first failed signature causes
- * a call immediately, so a rotated secret is noticed; a flood of forgeries does not become a flood of calls.
+ * The minimum time between two calls of an async provider because of failed signatures, in milliseconds. The first
+ * failed signature causes a call immediately, so that a rotated secret is noticed. Because of this time, many forged
+ * requests cause few calls.
  */
 export const SECRET_COOLDOWN_MS = 10_000
 
@@ -45,7 +46,7 @@ export const SOURCE_NAME_LIMIT = 200
  */
 export const DISCARD_LIMIT = 1024 * 1024
 
-/** How long reading and dropping such a body may take, in milliseconds. A sender that stops writing is answered after this time. */
+/** The maximum time to read and drop a body over the limit, in milliseconds. Then the endpoint answers, whether or not more arrives. */
 export const DISCARD_MS = 500
 
 /** The maximum number of webhook URLs of a destination ("Outbound event delivery", Limits). */

@@ -7,7 +7,7 @@ const ISO_8601 = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?
  * for any value that is neither a valid Date nor ISO 8601 text.
  */
 export function toTimestamp(value: unknown): string | undefined {
-  if (typeof value === 'string' && DELIVERED.test(value)) return value // This is a hot path, and most times already have this form.
+  if (typeof value === 'string' && DELIVERED.test(value)) return value // This is a hot path, and most values already have this form.
   const date = typeof value === 'string' ? readIso(value) : value
   if (!(date instanceof Date) || Number.isNaN(date.getTime())) return undefined
   const text = date.toISOString()

@@ -9,7 +9,10 @@ export interface TypeRule {
   readonly optionalText?: readonly string[]
 }
 
-/** A message type that a client may record. `delete` is excluded: anyone who knows a public write key could delete a user. */
+/**
+ * A message type that a client may record. `delete` is excluded, because otherwise, anyone who knows a public write key
+ * could delete a user.
+ */
 export type CallType = Exclude<MessageType, 'delete'>
 
 /** The rule of each type ("Outbound event delivery", Delivered message fields; "Go client library", Message types). */

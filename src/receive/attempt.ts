@@ -9,8 +9,8 @@ import type { HandlerRun } from './events.ts'
 import type { Member } from './transaction.ts'
 
 /**
- * The names of the handlers of a message in an inbox that are done, have failed or wait. The empty name stands for all handlers without a
- * name.
+ * The progress of a message in an inbox: the names of its handlers that are done, have failed or wait. The empty name
+ * stands for all handlers without a name.
  */
 export interface Progress extends HandlerNames {
   /** The handlers that succeeded, including in earlier attempts. */

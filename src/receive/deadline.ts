@@ -32,8 +32,8 @@ export class Deadline {
   #error: HooklineError | undefined
   #abort: AbortController | undefined
   /**
-   * Rejects the innermost wait. When the work of that wait settles, the function of the wait around it takes its place, because waits nest,
-   * but never overlap.
+   * Rejects the innermost wait. Waits nest, but never overlap: when the work of the innermost wait settles, this field is
+   * set to the function of the wait around it.
    */
   #interrupt: ((error: HooklineError) => void) | undefined
   #timer: Timer | undefined

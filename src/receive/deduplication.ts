@@ -1,4 +1,4 @@
-/** Handles each message only once in a receiver without an inbox, with a dedupe store. */
+/** Uses a dedupe store to handle each message only once in a receiver without an inbox. */
 
 import { hasMethods, invalidOption, kindOf, refuseUnknown, requireFunction, requireKey } from '../kit/checks.ts'
 import type { Clock } from '../kit/clock.ts'

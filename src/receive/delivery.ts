@@ -37,7 +37,8 @@ export interface Delivery {
   /** The headers of the request, with names in lower case. */
   readonly headers: EndpointHeaders
   /**
-   * The part of the request that was verified: the signature, or the header of the option `header`. False if neither was, as with `allowUnsigned`.
+   * The part of the request that was verified: the signature, or the header of the option `header`. False if neither was
+   * verified, as with `allowUnsigned`.
    */
   readonly verified: 'signature' | 'header' | false
   /** The name of the source whose secret the request matched, if the receiver has several sources; undefined otherwise. */
@@ -45,9 +46,9 @@ export interface Delivery {
   /** The index of the secret or header value that the request matched, in the list that you passed; undefined if nothing was verified. */
   readonly secretIndex: number | undefined
   /**
-   * Aborts when the handlers must stop: without an inbox, at the deadline of the request, when the sender is answered 503. With an inbox,
-   * the signal aborts when `inbox.timeoutMs` has passed, when `work` ends, or when the grace period of `close` ends. Another attempt then
-   * follows, unless the message becomes a dead letter.
+   * Aborts when the handlers must stop. Without an inbox, the signal aborts at the deadline of the request, when the sender
+   * gets the answer 503. With an inbox, the signal aborts when `inbox.timeoutMs` has passed, when `work` ends, or when the
+   * grace period of `close` ends. Another attempt then follows, unless the message becomes a dead letter.
    */
   readonly signal: AbortSignal
   /** The replay that made this copy; undefined for a message that came from a sender. */

@@ -1,5 +1,7 @@
-/** The events of a receiver. Observers get all of them except `HandleEvent`, which only a tracing channel publishes. Diagnostics channels
- * publish all except `answered` and `forgotten`. */
+/**
+ * The events of a receiver. Observers get all of them except `HandleEvent`, which only a tracing channel publishes.
+ * Diagnostics channels publish all of them except `answered` and `forgotten`.
+ */
 
 import type { EndpointHeaders } from '../host/endpoint.ts'
 import type { TracedEvent } from '../kit/trace.ts'
@@ -58,7 +60,7 @@ export interface StoredEvent {
   readonly durationMs: number
 }
 
-/** Reports a message that no handler matches. Such a message is answered 200 and, in an inbox, completed. */
+/** Reports a message that no handler matches. The sender of such a message gets the answer 200. An inbox completes the message. */
 export interface IgnoredEvent {
   readonly message: ReceivedMessage
   readonly delivery: Delivery

@@ -340,7 +340,7 @@ export class StoredMessages {
 const STOPPED =
   'The receiver closed, or `work` ended, before the handlers finished. Stop handling the message: another attempt follows.'
 
-/** Delays a save to the next turn of the event loop. Most messages have ended by then, and need no save. */
+/** Delays a save to the next turn of the event loop. Most attempts have ended by then, and need no save. */
 function createDeferredSave(save: () => unknown) {
   let immediate: NodeJS.Immediate | undefined
   return {

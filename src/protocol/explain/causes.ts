@@ -1,6 +1,6 @@
 /** The causes that `explainSignature` can find, each explained in sentences: what is wrong, what was found, what to do. */
 
-/** Names one deviation. Codes are stable: they may be added, never renamed. */
+/** Names one deviation. Codes are stable: later versions may add codes, but never rename one. */
 export type SignatureCauseCode = keyof typeof SENTENCES
 
 /**

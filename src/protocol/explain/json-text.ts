@@ -1,4 +1,4 @@
-/** Splits JSON into tokens and writes it again. Unlike `JSON.parse`, keeps the form of each token, and the order of all members. */
+/** Splits JSON into tokens and writes it again. Keeps the form of each token and the order of all members, unlike `JSON.parse`. */
 
 import {
   CLOSE_ARRAY,
@@ -14,7 +14,7 @@ import {
 /** The index of a token in `tokens` and `texts` of a {@link JsonText}. Equal tokens have the same index. */
 type TokenIndex = number
 
-/** A value: a string, a number or a literal as its token, or an array or an object. */
+/** A JSON value: the index of the token of a string, a number or a literal; or an array or an object. */
 export type JsonNode = TokenIndex | { readonly items: readonly JsonNode[] } | { readonly members: readonly Member[] }
 
 export type Member = readonly [key: TokenIndex, value: JsonNode]

@@ -128,7 +128,7 @@ function isOf64Bits(token: string): boolean {
   return isWhole(token) && (token.length < 19 || BigInt.asIntN(64, BigInt(token)) === BigInt(token))
 }
 
-/** Writes the shortest digits that read back as the value. All of these languages write the same digits. */
+/** Writes the shortest digits that read back as the value. Go, PHP, Python and Ruby all write these digits. */
 function writeDouble(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value)
 }
