@@ -94,7 +94,7 @@ export class Handlers {
     const batched = new BatchedHandler(handler as unknown as BatchHandler<ReceivedMessage>, options, timeoutMs)
     if (this.#isStarted)
       throw new TypeError(
-        '`onBatch` must be called before `start()`, because it determines how many messages the inbox claims. Call `onBatch` first.',
+        '`onBatch` must be called before `start()`, because the batch handlers determine how many messages the inbox claims. Call `onBatch` first.',
       )
     this.#register('onBatch', by, keys, { handler, name: options.name ?? '', order: 0, batched })
   }
@@ -140,7 +140,8 @@ export class Handlers {
   }
 
   /**
-   * Refuses later handlers for a type, event or audience that has no handler yet, because the inbox completes messages without a handler.
+   * Makes every later registration fail for a type, event or audience that has no handler yet, because the inbox
+   * completes messages that no handler matches.
    */
   start(): void {
     this.#isStarted = true
@@ -294,7 +295,7 @@ export class Handlers {
     }
   }
 
-  /** Warns once that a handler is missing. Does not warn without any handler, because `receive` may be called only for its result. */
+  /** Warns once that a handler is missing. Does not warn if there are no handlers, because `receive` may be called only for its result. */
   #warn(what: string, event: string | undefined, effect: string): void {
     const name = event?.slice(0, MAX_NAME)
     const subject = name === undefined ? what : `${what} '${escaped(name)}'`

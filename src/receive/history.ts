@@ -29,8 +29,8 @@ export interface HandledMessage extends StoredMessage {
   readonly message: ReceivedMessage | undefined
   readonly handledAt: Date
   /**
-   * The names of the handlers that handled the message; the empty name stands for all handlers without a name. Empty when no handler has a
-   * name.
+   * The names of the handlers that handled the message; the empty name stands for all handlers without a name. The list
+   * is empty when no handler has a name.
    */
   readonly handlers: readonly string[]
   /** Whether no handler matched the message. */
@@ -94,7 +94,7 @@ export interface Replay {
   readonly types: Readonly<Record<string, number>>
   /** How many track messages of each event `count` includes. */
   readonly events: Readonly<Record<string, number>>
-  /** How many of these messages each named handler had handled before the replay. */
+  /** How many of the messages in `count` each named handler had handled before the replay. */
   readonly handlers: Readonly<Record<string, number>>
 }
 
@@ -123,7 +123,7 @@ export async function* listHistory(log: QueueLog, filter: HistoryFilter): AsyncG
   const { limit: left = Number.POSITIVE_INFINITY, since, until, after, signal, ...others } = filter
   const { handler } = others
   const isMeant = matchEntry(others)
-  const isAll = Object.values(others).every((value) => value === undefined) // Then no entry is skipped, so no more than `limit` are read.
+  const isAll = Object.values(others).every((value) => value === undefined) // If so, no entry is skipped, so at most `limit` are read.
   const bounds = { ...PAGE, limit: isAll ? Math.min(left, PAGE.limit) : PAGE.limit }
   let count = 0
   for await (const entry of walkLog(log, { since, until, after }, bounds)) {
@@ -208,8 +208,8 @@ function requireSignal(option: string, signal: unknown): void {
 /** The maximum number of copies that a replay pushes before it waits. */
 const AT_ONCE = 100
 /**
- * The maximum number by which the waiting messages may exceed their smallest number so far. A copy that waits for its group never counts as
- * late, so without this limit, such copies would fill the queue.
+ * How far the number of waiting messages may rise above its lowest value so far. A copy that waits for its group never
+ * counts as late, so without this limit, such copies would fill the queue.
  */
 const MAX_MORE = 1_000
 const LATE_MS = 250

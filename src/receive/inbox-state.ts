@@ -93,7 +93,7 @@ function cut(value: unknown, length: number): string {
 
 /** The note of a handled message in the log. */
 export interface Note {
-  /** The names of the handlers that are done. Empty when no handler has a name. */
+  /** The names of the handlers that are done. The list is empty when no handler has a name. */
   readonly handlers: readonly string[]
   /** Whether no handler matched. */
   readonly ignored: boolean

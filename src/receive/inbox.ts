@@ -224,7 +224,7 @@ export class Inbox {
     return replay({ queue: this.#queue, log, clock: this.#receiver.clock, requireNames, isFor }, options)
   }
 
-  /** Deletes the messages of users, and tells observers to forget them, too. */
+  /** Deletes the messages of users, and tells observers to forget these users, too. */
   async forget(ids: string | readonly string[], { source, suppressForMs }: ForgetOptions): Promise<Forgotten> {
     const isOfUser = matchUser(ids)
     if (suppressForMs !== undefined) await this.suppression.suppress(ids, source, suppressForMs)

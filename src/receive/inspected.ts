@@ -13,9 +13,10 @@ export function rememberOptions(receiver: object, options: ReceiverOptions): voi
 }
 
 /**
- * Reads the secrets that a request to the receiver may be signed with, in the order of `delivery.secretIndex`. Calls the functions that the
- * receiver was given, not its cache, and waits for them without a limit. Rejects if one of them fails. Returns an empty list for a receiver
- * of unsigned messages, for an unknown source, and for an object that `createReceiver` did not make.
+ * Reads the secrets that a request to the receiver may be signed with, in the order of `delivery.secretIndex`. Does not
+ * use the cache of the receiver: calls the functions in its options, and waits for them without a limit. Rejects if a
+ * function fails. Returns an empty list for a receiver of unsigned messages, for an unknown source, and for an object
+ * that `createReceiver` did not make.
  */
 export async function secretsOf(receiver: object, request: SourceRequest): Promise<readonly string[]> {
   const secret = optionsOf.get(receiver)?.secret

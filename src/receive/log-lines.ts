@@ -37,7 +37,7 @@ export function describe(
   return { text: `${code} in delivery ${id}${of}: ${message} ${next}`, fields: { deliveryId: id, type, ...fields } }
 }
 
-/** Returns `Failed: crm. Done: mail. `, or an empty string without named handlers. */
+/** Returns, for example, `Failed: crm. Done: mail. `; an empty string if the message has no named handlers. */
 export function describeHandlers(handlers: HandlerNames | undefined): string {
   if (handlers === undefined) return ''
   const { done, failed } = handlers

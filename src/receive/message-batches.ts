@@ -81,7 +81,7 @@ interface Gathered {
   reject(error: unknown): void
 }
 
-/** A batch handler. An attempt calls it like any other handler, through {@link add}, and awaits the result. */
+/** A batch handler. An attempt calls {@link add} in place of the handler, and awaits the result. */
 export class BatchedHandler {
   readonly maxMessages: number
   readonly maxBytes: number

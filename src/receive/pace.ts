@@ -29,7 +29,7 @@ const BURST_MS = 100
 export class Pace {
   readonly #maxPerSecond: number
   readonly #clock: Clock
-  /** Holds the tokens for one second, because an engine that looks for due jobs twice a second finds those for half a second at once. */
+  /** Holds the tokens of one second, because an engine that looks for due jobs twice a second finds the jobs of half a second at once. */
   readonly #bucket: ReturnType<typeof createTokenBucket>
   /** When the next free turn begins, on the monotonic clock. */
   #freeAt = Number.NEGATIVE_INFINITY

@@ -31,7 +31,7 @@ export interface Proof {
 
 export const NO_PROOF: Proof = { verified: false, signature: undefined, secretIndex: undefined, source: undefined }
 
-/** The data of a delivery, which an inbox stores. */
+/** The data from which a delivery is created. */
 export interface DeliveryParts extends Arrival, Proof {
   /** The id of the delivery. Default: an id derived from the signature, or from the bytes when there is no signature. */
   readonly id?: string | undefined

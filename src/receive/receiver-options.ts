@@ -71,9 +71,10 @@ export interface ReceiverOptions<
    */
   readonly traits?: Traits
   /**
-   * Accepts, too, JSON whose `type` is not one of the seven message types, for senders whose users choose the body. Handlers for `'custom'`
-   * get the JSON as `message.body`. Pass `true`, or a schema for the JSON. JSON with one of the seven types is never a custom message, even
-   * if it is invalid. Default false: other JSON is refused.
+   * Accepts custom messages, too: JSON whose `type` is not one of the seven message types, for senders whose users
+   * choose the body. Handlers for `'custom'` get the JSON as `message.body`. Pass `true`, or a schema for the JSON.
+   * JSON with one of the seven types is never a custom message, even if it is invalid. Default false: other JSON is
+   * refused.
    */
   readonly custom?: Custom
   /**
@@ -117,9 +118,9 @@ export interface ReceiverOptions<
    */
   readonly onRejected?: OnRejected
   /**
-   * Receives every error: that of each request or batch element that was refused or failed, and that of a handler that fails after the
-   * deadline. With an inbox, the function also receives the error of each failed attempt, whose request has no path and no `remoteAddress`.
-   * The function is not awaited. Default: errors are logged; see `logger`.
+   * Receives the error of each request or batch element that is refused or fails, and of each handler that fails after
+   * the deadline. With an inbox, the function also receives the error of each failed attempt; `request` then has no
+   * path and no `remoteAddress`. The function is not awaited. Default: errors are logged; see `logger`.
    */
   readonly onError?: (error: HooklineError, request: FailedRequest) => unknown
   /**

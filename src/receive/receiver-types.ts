@@ -59,9 +59,10 @@ export interface ForgetOptions {
   /** Limits `forget` to messages of this source, because two sources may use the same id for different users. Default: all sources. */
   readonly source?: string | undefined
   /**
-   * How long to drop messages of these users, in milliseconds: those that arrive later, are redriven or are replayed. The sender of such a
-   * message is answered 200, but no handler gets the message. The queue stores this setting, and all of its processes apply it within 2
-   * seconds. 0 ends an earlier setting. Needs a queue that has `marks`, as all queues of Hookline do. Default: later messages are handled.
+   * How long to drop messages of these users that arrive later, are redriven or are replayed, in milliseconds. The
+   * sender of such a message is answered 200, but no handler gets the message. The queue stores this setting, and all
+   * of its processes apply it within 2 seconds. 0 ends an earlier setting. Needs a queue that has `marks`, as all
+   * queues of Hookline do. Default: later messages are handled.
    */
   readonly suppressForMs?: number | undefined
 }
@@ -121,7 +122,7 @@ export interface ReceiverHealth extends Health {
   readonly paused: boolean
   /** How many messages this process has ignored since the receiver was created, because no handler matched them. */
   readonly ignored: number
-  /** How many authentic track messages with an event without a schema have arrived since the receiver was created; 0 without `events`. */
+  /** How many authentic track messages whose event has no schema have arrived since the receiver was created; 0 without `events`. */
   readonly unplanned: number
   /** How many messages this process has dropped because of `suppressForMs` since the receiver was created. */
   readonly suppressed: number

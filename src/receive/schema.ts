@@ -7,7 +7,7 @@ import type { CustomMessage, Fields, ReceivedMessage } from '../protocol/message
 import { isObject } from '../protocol/parse.ts'
 import { countIssues } from './schema-issues.ts'
 
-/** The part of the Standard Schema interface (standardschema.dev) that is used. zod, valibot, arktype and other libraries implement it. */
+/** The part of Standard Schema (standardschema.dev) that Hookline uses. zod, valibot, arktype and other libraries implement it. */
 export interface Schema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1
@@ -37,7 +37,8 @@ export interface TraitSchemas {
 }
 
 /**
- * The type of the option `custom`: `true` accepts any JSON that is not one of the seven messages; a schema accepts JSON that matches it.
+ * The type of the option `custom`: `true` accepts any JSON whose `type` is not one of the seven message types; a schema
+ * accepts such JSON only if it matches the schema.
  */
 export type CustomOption = boolean | Schema | undefined
 

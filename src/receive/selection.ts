@@ -26,9 +26,10 @@ export interface HandlerOptions {
    */
   readonly name?: string
   /**
-   * The maximum number of messages per second that the handler gets in each process, on average. Up to a tenth of this number may start at
-   * the same time. Further messages wait in the inbox until the handler may get them. The wait does not count as an attempt, and does not
-   * delay other handlers. Needs a `name`, and an inbox that is not `transactional`. Default: no limit.
+   * The maximum number of messages per second that the handler gets in each process, on average. Further messages wait
+   * in the inbox until the handler may get them. Messages that had to wait may start together, up to this number at
+   * once. The wait does not count as an attempt, and does not delay other handlers. Needs a `name`, and an inbox that
+   * is not `transactional`. Default: no limit.
    */
   readonly maxPerSecond?: number
 }

@@ -21,7 +21,7 @@ export interface Member {
  * Calls handlers in a transaction.
  *
  * @param call Calls the handlers. Returns the members that are done, or undefined for all. If it throws, the transaction is rolled back.
- * @param names The name of the batch handler, which the members do not list as done yet.
+ * @param names The names of handlers that are done after `call`, but that the members do not yet list as done.
  */
 export async function inTransaction(
   members: readonly [Member, ...Member[]],

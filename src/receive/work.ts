@@ -9,8 +9,8 @@ export interface ReceiverWorkOptions {
   /** How long to work, in milliseconds. Default: until the inbox is empty. */
   readonly forMs?: number
   /**
-   * `'empty'` ends the work once no message is due or waits because of a handler's `maxPerSecond`. Retries that become due later stay in
-   * the inbox. Default: the work continues for all of `forMs`.
+   * `'empty'` ends the work once no message is due, and none is waiting because of a handler's `maxPerSecond`. Retries
+   * that become due later stay in the inbox. Default: the work continues for all of `forMs`.
    */
   readonly until?: 'empty'
   /** Ends the work when the signal aborts. */

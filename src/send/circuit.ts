@@ -67,7 +67,7 @@ const FIRST_PROBE_MS = 1_000
 /** The maximum time for which a `Retry-After` pauses a URL, in milliseconds. The message whose response contained it may wait longer. */
 const MAX_PAUSE_MS = 30 * 60_000
 
-/** All times are in milliseconds on the monotonic clock. */
+/** The circuit of one URL. All times are in milliseconds on the monotonic clock. */
 export class Circuit {
   readonly #policy: CircuitPolicy
   readonly #rate: TokenBucket
@@ -75,7 +75,7 @@ export class Circuit {
   #openSince: number | undefined
   #probeAt = 0
   #openingsSinceSuccess = 0
-  /** The number of openings. An attempt that began before the latest opening is ignored, because the URL may have changed since. */
+  /** The number of openings. An attempt that began before the latest opening is ignored, because its result may be out of date. */
   #epoch = 0
   #failuresInRow = 0
   #active = 0

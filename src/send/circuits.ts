@@ -26,7 +26,7 @@ interface UrlCircuit {
   readonly counts: { delivered: number; failed: number; lastFailure?: NonNullable<UrlHealth['lastFailure']> }
 }
 
-/** Times are measured on the monotonic clock, so that a change of the system time does not end a hold early. */
+/** All circuits of a destination. They use the monotonic clock, so that a change of the system time does not end a hold early. */
 export class Circuits {
   readonly #clock: Clock
   readonly #policy: CircuitPolicy

@@ -216,7 +216,7 @@ class Outbox implements SyncTarget {
   }
 }
 
-/** @param composedAt The time against which the age of the message is measured. A message without a timestamp got this time. */
+/** @param composedAt When the message was composed. The age of the message is measured at this time. */
 function findSkipReason(
   { type, timestamp, integrations }: Message,
   { enabled, whenDisabled, historicalAfterMs }: DestinationSettings,

@@ -28,7 +28,7 @@ export function createSender(options: SenderOptions): Sender {
   const transport = createTransport(settings)
   let closed: Promise<void> | undefined
 
-  /** Creates only one promise per message, because this is a hot path. The promise rejects with whatever `compose` throws. */
+  /** Sends one message. Hot path: creates only one promise, which rejects with whatever `compose` throws. */
   function send(compose: () => Composed, options?: SendOptions): Promise<Round> {
     return new Promise((resolve, reject) => {
       if (options !== undefined) refuseUnknown(options, ['tamper'])

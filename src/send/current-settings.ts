@@ -1,4 +1,4 @@
-/** The settings of a running destination and the transport made from them. An update replaces both. */
+/** The settings of a running destination and the transport made from them. An update of the URLs or the secret replaces both. */
 
 import { warnIfMisread } from '../kit/checks.ts'
 import {

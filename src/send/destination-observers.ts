@@ -1,4 +1,4 @@
-/** Passes on the events of a destination: first to diagnostics channels, callbacks and the log, then to the observers of the user. */
+/** Passes on the events of a destination: first to diagnostics channels, callbacks and the log, then to the observers. */
 
 import { channel } from 'node:diagnostics_channel'
 import { notify } from '../kit/callbacks.ts'

@@ -185,7 +185,7 @@ export function readDestinationOptions(options: DestinationOptions): Destination
   }
 }
 
-/** Returns the settings with these changes, which are checked as at creation. */
+/** Returns the settings with these changes. Checks the changes in the same way as the options of `createDestination`. */
 export function applyChanges(settings: DestinationSettings, changes: DestinationChanges): DestinationSettings {
   requireOptions('update', changes, ['webhooks', 'sharedSecret', 'enabled'] satisfies (keyof DestinationChanges)[])
   if ('enabled' in changes) requireBoolean('enabled', changes.enabled)
@@ -199,7 +199,7 @@ function readNewKey(sharedSecret: string | null | undefined): Key | undefined {
   return sharedSecret === null ? undefined : readKey(sharedSecret, 'null')
 }
 
-/** Replaces a random number that is NaN or out of range: such a number would retry a message at once or never. */
+/** Replaces a random number that is NaN or out of range. With such a number, a message would be retried at once or never. */
 function readShare(share: number): number {
   return share >= 0 && share < 1 ? share : Math.random()
 }

@@ -127,4 +127,5 @@ function deliverEvent({ shown: url }: Target, { job }: AttemptRequest): DeliverE
   return { url, id: job?.id, attempt: earlier.length + 1 }
 }
 
+// The `reason` of the attempt shows this text after "Got".
 const CLOSED = Object.assign(new Error('a sender that was closed'), { code: 'UND_ERR_CLOSED' })

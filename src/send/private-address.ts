@@ -12,8 +12,8 @@ type LookUpAll = (
 ) => void
 
 /**
- * Wraps a connector so that it refuses private addresses in URLs, and destroys sockets that are connected to a private address. Host names
- * are checked before connecting by {@link createGuardedLookup}, which the connector must use.
+ * Wraps a connector so that it refuses private addresses in URLs, and destroys sockets that are connected to a private
+ * address. The connector must use {@link createGuardedLookup}, which checks host names before a socket is opened.
  */
 export function guardConnector(connect: Connector): Connector {
   return (target, callback) => {
@@ -44,14 +44,17 @@ export function createGuardedLookup(lookUpAll: LookUpAll = dns.lookup): LookupFu
 
 /** Creates the error for a socket that has no address, because the socket has been closed. */
 function closedError(): NodeJS.ErrnoException {
+  // The `reason` of the attempt shows this text after "Got".
   return Object.assign(new Error('a connection that was closed'), { code: 'ECONNRESET' })
 }
 
 function unresolvedError(): NodeJS.ErrnoException {
+  // The `reason` of the attempt shows this text after "Got".
   return Object.assign(new Error('a host name that does not resolve to an address'), { code: 'ENODATA' })
 }
 
-/** Creates an error that does not show the address: a stranger who chose the URL should not learn it. */
+/** Creates an error that does not show the address, because a stranger who chose the URL should not learn the address. */
 function privateAddressError(): NodeJS.ErrnoException {
-  return Object.assign(new Error('a private or reserved address'), { code: 'HOOKLINE_PRIVATE_ADDRESS' })
+  const text = 'The address is private or reserved. Use another URL, or set `allowPrivateAddresses` to true.'
+  return Object.assign(new Error(text), { code: 'HOOKLINE_PRIVATE_ADDRESS' })
 }

@@ -47,8 +47,8 @@ interface StoredState extends Omit<RetryState, 'attempts'> {
 }
 
 /**
- * `at` is in milliseconds since the epoch. `outcome` is the status of the response or the error. `detail` is the response body or the
- * reason of the error.
+ * An attempt in a stored state. `at` is in milliseconds since the epoch. `outcome` is the error or the status of the
+ * response. `detail` is the reason of the error or the response body.
  */
 type StoredAttempt = readonly [
   idIndex: number,

@@ -99,7 +99,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   })
   return {
     targets: readWebhooks(options.webhooks),
-    // An undefined secret usually comes from an environment variable that is not set, so it is an error. To send unsigned, omit the option.
+    // An undefined secret is an error, because it usually comes from an environment variable that is not set.
     key: 'sharedSecret' in options ? readKey(options.sharedSecret, 'omit the option') : undefined,
     userAgent: userAgent === undefined ? USER_AGENT : `${userAgent}/1.0`,
     timeoutMs,

@@ -72,7 +72,7 @@ export function createTransport(settings: SenderSettings) {
   }
 }
 
-/** Returns a connection that uses the dispatcher of the user. It has no `destroy`, because the user closes the dispatcher. */
+/** Returns a connection on the dispatcher of the application. It has no `destroy`, because the application closes the dispatcher. */
 function withoutDestroy(dispatcher: DispatcherLike): Connection {
   return { dispatch: (options, handler) => dispatcher.dispatch(options, handler) }
 }

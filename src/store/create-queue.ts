@@ -52,7 +52,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   return new StoreQueue(store, options)
 }
 
-/** The methods are properties, so that a queue can be wrapped by spreading it. */
+/** A queue on a store. Its methods are properties, so that the queue can be wrapped by spreading it. */
 class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly leaseMs: number | undefined
   readonly isDurable: boolean

@@ -78,11 +78,12 @@ function createSeals(name: string, options: EncryptionOptions) {
   const isCurrent = (bytes: Uint8Array): boolean => sealedWith(bytes) === first.id
 
   /**
-   * Seals a value with the first key. Empty bytes stay empty, to save space: most notes are empty. A value that is not bytes is returned
-   * unchanged, for the queue to refuse.
+   * Seals a value with the first key. Empty bytes stay empty, to save space: most notes are empty. Does not change a
+   * value that is not bytes, so that the queue refuses it.
    */
   const seal: ChangeBytes = (kind, id, bytes) => {
-    if (first.object === undefined) throw new Error('The first key must be loaded before it seals a value.')
+    if (first.object === undefined)
+      throw new Error('The first key is not loaded. Wait for `waitToSeal` before sealing a value.')
     if (!isUint8Array(bytes) || bytes.length === 0) return bytes
     const iv = newIv()
     const cipher = createCipheriv(ALGORITHM, first.object, iv, TAG).setAAD(placeOf(kind, id))
@@ -130,7 +131,7 @@ function createSeals(name: string, options: EncryptionOptions) {
   return {
     ...{ isCurrent, seal, open: unseal, tryOpen, reseal },
     canSeal: () => first.object !== undefined,
-    /** Whether all keys are loaded. */
+    /** Returns whether all keys are loaded. */
     canOpen: () => keys.every(({ object }) => object !== undefined),
     /**
      * Resolves when all keys are loaded; rejects with `queue_unavailable` if one cannot be loaded. `waitToSeal` does the same for the first
@@ -342,7 +343,7 @@ export interface Reencrypted {
   readonly left: Readonly<Record<string, number>>
 }
 
-/** Seals with the first key all values that the engine can change in place, and counts the messages that are not sealed with this key. */
+/** Uses the first key to seal all values that the engine can change in place, and counts the messages that are not sealed with this key. */
 export async function reseal(queue: Queue, seals: Seals): Promise<Reencrypted> {
   await seals.waitToOpen()
   const count = (await queue.rewrite?.(seals.reseal)) ?? 0

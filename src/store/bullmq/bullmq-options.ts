@@ -32,8 +32,9 @@ export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
    */
   readonly prefix?: string
   /**
-   * How long a claim lasts after its process dies, in milliseconds. The queue renews the claim while the handler runs. After the process
-   * has died, the first worker with room claims the job again. This takes at most 5/4 of this time plus one `pollMs`. Default 20 000.
+   * How long a claim lasts after its process dies, in milliseconds. The queue renews the claim while the handler runs.
+   * After the process has died, the first worker with room claims the job again. This takes at most 5/4 of `leaseMs`
+   * plus one `pollMs`. Default 20 000.
    */
   readonly leaseMs?: number
   /** How often the queue looks for due jobs, in milliseconds. Pushes by other processes are announced at once. Default 100. */

@@ -53,7 +53,7 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Store
   return new BullmqStore(settings, clock)
 }
 
-/** The methods are properties, so that a store can be wrapped by spreading it. */
+/** A store on BullMQ. Its methods are properties, so that the store can be wrapped by spreading it. */
 class BullmqStore implements Store {
   readonly isDurable = true
   readonly leaseMs: number
@@ -301,8 +301,8 @@ class BullmqStore implements Store {
     for (const claim of claims) this.#held.set(claim.id, claim)
     if (claims.length > 0) this.#countLater()
     if (claims.length < found.length) await Promise.all(found.map((job) => this.#removeForeign(job)))
-    // If an earlier claim ended without an outcome, this claim is counted at its start. Otherwise, a job could crash one process after the
-    // other without being counted.
+    // If an earlier claim ended without an outcome, this claim is counted at its start. Otherwise, a job could crash
+    // one process after the other, and none of its claims would count.
     const stalled = claims.filter(({ job }) => job.stalledCounter > 0)
     for (const claim of stalled) this.#count(claim)
     if (stalled.length > 0) await nextTurn() // Lets the commands be sent before the handlers run.
