@@ -1,4 +1,4 @@
-/** The filter of messages, which the history, replays and dead letters share. */
+/** The filter that the history, replays and dead letters use to select messages. */
 
 import { invalidOption, kindOf, requireOneOf, requireText, requireTime, show } from '../kit/checks.ts'
 import { usersOf } from '../protocol/identity.ts'
@@ -75,7 +75,8 @@ function requireFields(name: string, where: unknown): void {
   }
   for (const [path, value] of Object.entries(where)) {
     if (value === null || Number.isFinite(value) || typeof value === 'string' || typeof value === 'boolean') continue
-    const advice = 'Pass the value as in the message, or omit the field.'
+    const advice =
+      'Pass such a value, or omit the field. To compare a part of a list or an object, add its name to the path.'
     throw invalidOption(`${name}: ${path}`, 'must be a string, a number, a boolean or null', show(value), advice)
   }
 }

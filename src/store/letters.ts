@@ -1,4 +1,4 @@
-/** Reads and selects the dead letters of their owner, an inbox or a destination: by id, by a filter, or all of them. */
+/** Reads, redrives and drops the dead letters of their owner. The owner is an inbox or a destination. */
 
 import {
   invalidOption,
@@ -42,7 +42,7 @@ export interface LettersOwner<Seen> {
   readonly isOf: (letter: DeadLetter, value: string) => boolean
 }
 
-/** A filter of either owner. {@link LettersOwner.filter} tells which of the two fields the owner has. */
+/** A filter of an inbox, which has `handler`, or of a destination, which has `url`. See {@link LettersOwner.filter}. */
 interface OwnedFilter extends LetterFilter {
   readonly handler?: string
   readonly url?: string
@@ -170,9 +170,9 @@ export function createLetters<Seen>(queue: Pick<Queue, 'deadLetters' | 'redrive'
 }
 
 /**
- * Requires ids or at least one condition: a filter whose values are all undefined must not select everything.
+ * Checks that a filter has at least one condition. A filter whose values are all undefined must not select everything.
  *
- * @throws TypeError for any other value.
+ * @throws TypeError if the filter has no condition, or is not an object.
  */
 function requireAny(call: string, filter: object): void {
   const isFilter = typeof filter === 'object' && filter !== null

@@ -56,7 +56,8 @@ export class Marks implements QueueMarks {
   }
 
   readonly set: QueueMarks['set'] = async (keys, until) => {
-    if (!Array.isArray(keys)) throw invalidOption('keys', 'must be a list of strings', kindOf(keys), "Pass ['user-1'].")
+    if (!Array.isArray(keys))
+      throw invalidOption('keys', 'must be a list of strings', kindOf(keys), "Pass a list such as ['user-1'].")
     for (const [index, key] of keys.entries()) requireText(`keys[${index}]`, key, 'user-1')
     requireTime('until', until)
     // A mark that is unset ends now, not earlier, so that it stays in the store until all processes have read that it has ended.

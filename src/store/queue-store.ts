@@ -47,9 +47,9 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    */
   readonly place?: string
   /**
-   * Reserves the stored jobs for this use, permanently. If they are already reserved for the other use, this call throws the error that
-   * `servesOther` creates, or each later call throws or rejects with it. Default: the use is not stored, and only this queue object knows
-   * it.
+   * Reserves the stored jobs for this use, permanently. If they are already reserved for the other use, this call or each
+   * later call fails with the error that `servesOther` creates. Default: the use is not stored, and only this queue
+   * object knows it.
    */
   reserve?(use: QueueUse): void
   /** Whether `push` accepts jobs with a group. Default false: `push` is never called with such jobs. */

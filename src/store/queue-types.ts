@@ -127,7 +127,7 @@ export interface JobTransaction<Claim extends ClaimedJob = ClaimedJob> {
  */
 export type SaveState = (retryState: Uint8Array) => Promise<void>
 
-/** Limits how many jobs the queue claims, in addition to `concurrency`. The queue calls `count` before each claim. */
+/** A second limit, beside `concurrency`, on how many jobs the queue claims. The queue calls `count` before each claim. */
 export interface Room {
   /** Returns the maximum number of jobs to claim now. */
   count(): number
@@ -276,7 +276,7 @@ export interface WorkOptions {
   readonly concurrency: number
   /** Receives each job that became a dead letter because the queue could not read it. Must not throw. */
   readonly onUnreadable?: (letter: DeadLetter) => void
-  /** Limits how many jobs are claimed, in addition to `concurrency`. Default: no additional limit. */
+  /** A second limit on how many jobs are claimed. Default: only `concurrency` limits them. */
   readonly room?: Room
   /**
    * The maximum number of jobs that all processes of the queue together claim per second. An engine without such a limit ignores the

@@ -49,8 +49,8 @@ export class Retention {
   }
 
   /**
-   * Calls `drop` at each interval, except after an interval in which the machine's clock was set. A clock that is ahead, and
-   * set back before the next call, therefore causes no drops.
+   * Calls `drop` at each interval, except after an interval in which the machine's clock was set. If the clock was set
+   * ahead by mistake, there is time to correct it before anything is dropped.
    */
   async #repeat(drop: () => Promise<unknown>, everyMs: number, aheadBefore = this.#wallAhead()): Promise<void> {
     const ahead = this.#wallAhead()

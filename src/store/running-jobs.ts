@@ -46,8 +46,8 @@ interface RunningJob<Claim> extends Held<Claim> {
   /** Whether a handler's transaction has completed the job. */
   isCommitted: boolean
   /**
-   * Resolves to whether the outcome was recorded, once no further attempt is made to record it. Undefined until the handler has ended, or
-   * if the outcome was recorded synchronously.
+   * Resolves to true when the outcome is recorded, or to false when the queue gives up recording it. Undefined until the
+   * handler has ended, or if the outcome was recorded synchronously.
    */
   recording: Promise<boolean> | undefined
 }
@@ -106,8 +106,8 @@ export class RunningJobs<Claim extends ClaimedJob> {
   }
 
   /**
-   * Runs a handler and records its outcome. Apart from the handler, runs synchronously if the store answers without promises, because only
-   * promises are awaited.
+   * Runs a handler and records its outcome. If the store answers without promises, everything except the handler runs
+   * synchronously, because only promises are awaited.
    */
   async #runOne(claim: Claim, handle: HandleJob): Promise<void> {
     const { clock, signal, onRecorded } = this.#options
@@ -184,8 +184,8 @@ export class RunningJobs<Claim extends ClaimedJob> {
   }
 
   /**
-   * Records the outcome and claims the next job in one call of the store. If that fails, another job can take the place of the completed
-   * one, while recording the outcome alone is retried. Resolves to whether the outcome was recorded.
+   * Records the outcome and claims the next job in one call of the store. If the call fails, only recording the outcome is
+   * retried, and another job can already take the place of the completed one. Resolves to whether the outcome was recorded.
    */
   async #recordAndClaim(
     claim: Claim,

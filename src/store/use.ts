@@ -37,7 +37,7 @@ export function occupy(place: string, name: string): () => void {
 /**
  * Checks the format version and the use that an engine has stored for a queue.
  *
- * @throws HooklineError if either differs from what is expected.
+ * @throws HooklineError if the version is not `version`, or if the use is not `use`.
  */
 export function requireNote(name: string, version: number, note: object | undefined, use?: QueueUse): void {
   if (note === undefined) return

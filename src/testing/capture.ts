@@ -54,7 +54,7 @@ export function capture(options: CaptureOptions = {}): Capture {
   const script = createScript(steps, readFailure)
   const recorder = createRecorder()
 
-  /** Records a request, and returns the response of its step. If the request cannot be read, or the step throws, it fails, too. */
+  /** Records a request, and returns the response of its step. The request fails if it cannot be read, or if the step throws. */
   const record = async (planned: PlannedResponse, options: Dispatcher.DispatchOptions): Promise<Response> => {
     try {
       const bytes = await readBody(options.body)
@@ -118,7 +118,7 @@ function isFlat(headers: unknown): headers is string[] {
   return Array.isArray(headers) && !Array.isArray(headers[0])
 }
 
-/** The error that undici gives for a reset at each moment. During an answer, the error says what is missing from the answer. */
+/** The error that undici reports, keyed by when the connection was reset. During an answer, the error says what is missing. */
 const RESETS = { headers: 'reset', body: 'reset', answer: 'cut_off', chunk: 'cut_off_chunk' } as const
 
 /** Responds to one captured request through the handler of undici 8. */

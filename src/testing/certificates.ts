@@ -86,7 +86,8 @@ function certify(subject: Party, issuer: Party, terms: { until: string; extensio
 const KEY_CERT_SIGN = bitString(Buffer.from([0b0000_0100]), 2)
 
 /**
- * The critical extensions of an authority's certificate, basic constraints and key usage: its key may sign certificates, and nothing else.
+ * Two critical extensions of an authority's certificate, the basic constraints and the key usage. They allow the key of
+ * the authority to sign certificates, and nothing else.
  */
 const AUTHORITY: readonly Buffer[] = [
   sequence(objectId('2.5.29.19'), TRUE, octetString(sequence(TRUE))),

@@ -1,4 +1,4 @@
-/** One message of each of the seven types, as the destination delivers them. */
+/** Example messages, one of each of the seven types, as a destination delivers them. */
 
 import type { Message } from '../protocol/message.ts'
 

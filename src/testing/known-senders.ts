@@ -76,7 +76,7 @@ export function createProof(body: string, secret: string, signs: SenderForm['sig
   return secret
 }
 
-/** Checks that a sender uses this HTTP method. Without a method, returns the first method of the sender. */
+/** Returns the HTTP method if the sender uses it, and throws if not. Without a method, returns the first one of the sender. */
 export function readMethod(name: string, as: KnownSender, method: unknown): DeliveryMethod {
   const { methods } = KNOWN_SENDERS[requireOneOf('as', as, SENDER_NAMES)]
   return method === undefined ? methods[0] : requireOneOf<DeliveryMethod>(name, method, methods)

@@ -59,14 +59,22 @@ export type PlannedResponse = Response | ((request: RecordedRequest) => Promise<
 
 export interface ActiveScript {
   next(): PlannedResponse
-  /** Continues with these steps instead of the rest of the script. @throws TypeError that names the step. */
+  /**
+   * Continues with these steps instead of the rest of the script.
+   *
+   * @throws TypeError that names the step.
+   */
   replace(script: readonly unknown[]): void
 }
 
 /** Reads a step that only one kind of endpoint has; returns undefined for any other step. */
 export type ReadExtraStep = (step: unknown) => Response | undefined
 
-/** Holds the steps of an endpoint, and repeats the last step endlessly. @throws TypeError that names the step. */
+/**
+ * Creates the script of an endpoint, which repeats its last step endlessly.
+ *
+ * @throws TypeError that names the invalid step.
+ */
 export function createScript(
   script: readonly unknown[] = [200],
   readExtra: ReadExtraStep = () => undefined,

@@ -18,7 +18,7 @@ export interface EndpointOptions {
   readonly path?: string
   /** The port. To start a closed endpoint again, pass the port that it had. Default 0: any free port. */
   readonly port?: number
-  /** Serves https, with a certificate that has this fault. Default: http. */
+  /** The fault of the certificate with which the endpoint serves https. Default: the endpoint serves http. */
   readonly tls?: CertificateFault
 }
 

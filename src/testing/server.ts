@@ -34,7 +34,7 @@ export async function listen(server: Server, port: number, host = '127.0.0.1'): 
   }
 }
 
-/** Counts the connections of a server and their bytes, and ends them. */
+/** Counts the connections of a server and the bytes that they receive, and ends the connections on request. */
 export function watchConnections(server: Server) {
   // The key is the remote port. A TLS socket cannot send RST, but the TCP socket below it can, and both have the same remote port.
   const sockets = new Map<number | undefined, Socket>()

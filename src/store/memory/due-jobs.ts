@@ -10,7 +10,7 @@ import { createTimeHeap } from './time-heap.ts'
 export interface Waiting {
   readonly group: string | undefined
   dueAt: number
-  /** Whether the job is the first of its group, for which the others wait: it is due, is claimed, or waits for its retry. */
+  /** Whether the other jobs of the group wait for this job, which is due, is claimed, or waits for its retry. */
   isFirst: boolean
   /** The position of the job in the order of the due jobs. */
   place: number

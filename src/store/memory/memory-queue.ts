@@ -20,7 +20,7 @@ const CHECKS: OptionChecks<MemoryQueueOptions> = {
  * Creates a queue whose jobs are lost when the process ends. `close()` returns the jobs that are not complete.
  *
  * - If the queue has a handler, a job that comes due later keeps the process alive.
- * - Bodies and retry states are kept as given, not copied: do not write to them afterwards.
+ * - The queue need not copy bodies and retry states: do not write to them after you have passed them to the queue.
  * - During its grace period, `close()` handles the jobs that are due, but does not wait for jobs that come due later. The jobs that it
  *   returns include jobs that are still running when the grace period ends, but no dead letters.
  *

@@ -10,8 +10,8 @@ import type { PgBossClaim } from './pg-boss-job.ts'
 import type { Pool, PoolClient, Settings } from './pg-boss-options.ts'
 
 /**
- * How long a ROLLBACK may take, in milliseconds. A ROLLBACK waits for the running statement. If that takes longer, the server process of
- * the client is ended.
+ * How long a ROLLBACK may take, in milliseconds. A ROLLBACK waits for the running statement. If the ROLLBACK takes
+ * longer, Hookline ends the PostgreSQL server process that serves the client.
  */
 const ROLLBACK_MS = 500
 /** The maximum time limit that PostgreSQL accepts, in milliseconds. */
@@ -123,8 +123,8 @@ class HandlerTransaction {
       await this.#runStatement('ROLLBACK', ROLLBACK_MS)
       this.#release(false)
     } catch {
-      // The server process is ended over the connection of the queue. This comes before the client returns to the pool, which would report
-      // the lost connection.
+      // Ends the server process through the connection of the queue. The client is returned to the pool only afterwards,
+      // because the pool would report the lost connection.
       const end = 'SELECT pg_terminate_backend($1)'
       const { processID } = this.#client
       await this.#connection.call((boss) => boss.getDb().executeSql(end, [processID])).catch(ignore)
@@ -182,9 +182,10 @@ async function loadPg() {
 type Query = (...args: unknown[]) => ReturnType<PoolClient['query']>
 
 /**
- * Wraps a client for handlers. Handlers can use the wrapped client only until the transaction ends, and a library that releases it has no
- * effect. Handlers may send several queries at once, but `pg` should get one at a time, so each query waits here for the previous one.
- * Queries with a callback, and cursors, go to `pg` directly, and wait in its queue.
+ * Wraps a client for handlers. Handlers can use the wrapped client only until the transaction ends. Its `release` method
+ * does nothing, because some libraries call it. Handlers may send several queries at once, but `pg` should get one at a
+ * time, so each query waits here for the previous one. Queries with a callback, and cursors, go to `pg` directly, and
+ * wait in its queue.
  */
 function guard(client: PoolClient) {
   const direct = client.query.bind(client) as Query

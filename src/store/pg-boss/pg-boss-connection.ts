@@ -85,7 +85,7 @@ export class Connection {
       let isOver = false
       const executeSql: Db['executeSql'] = async (text, values) => {
         const { db } = await beginning
-        if (isOver) throw new Error('the transaction is over')
+        if (isOver) throw new Error('the transaction ended before its next statement began')
         return db.executeSql(text, values)
       }
       async function runLimited(): Promise<T> {
@@ -204,7 +204,7 @@ export class Connection {
     const wake = this.#onPush
     if (wake === undefined || this.#listening !== undefined || this.#settings.boss !== undefined) return
     this.#listening = boss.getDb().listen?.(this.#channel, (pusher) => pusher !== this.#self && wake(), wake)
-    this.#listening?.catch(() => {}) // After a failure, listening is tried again only at the next start.
+    this.#listening?.catch(() => {}) // After a failure, the queue listens again only once pg-boss is started again.
   }
 
   /** Reports an error from pg-boss, unless pg-boss retries automatically after it. */

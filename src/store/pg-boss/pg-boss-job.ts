@@ -9,7 +9,7 @@ import { lanesOf } from './pg-boss-tables.ts'
 
 /** The `data` of a job. Bytes are stored as base64, because PostgreSQL accepts no U+0000 in JSON. */
 interface Data {
-  /** The time of the push, in microseconds since the epoch. Jobs that are claimed together are handled in this order. */
+  /** The time of the push, in microseconds since the epoch. Jobs that are claimed together are handled in the order of these times. */
   readonly at: number
   readonly body: string
   /** The first hexadecimal digit of the id. `findJobs` lists the jobs in parts, with one first digit at a time. */
@@ -40,7 +40,7 @@ export interface Pushed extends JobInsert<Data> {
 }
 
 /**
- * Converts a job for pg-boss.
+ * Converts a job to the form that pg-boss stores.
  *
  * @param at The time of the push, in microseconds since the epoch.
  */

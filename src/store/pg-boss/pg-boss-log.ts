@@ -107,7 +107,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
 
 type Row = Awaited<ReturnType<LogStore['list']>>[number]
 
-/** Returns a time for PostgreSQL. A time whose year does not have four digits becomes `infinity` or `-infinity`. */
+/** Returns a time for PostgreSQL: `-infinity` before the year 1970, and `infinity` from the year 9999 on. */
 function timeOf(date: Date | undefined): Date | 'infinity' | '-infinity' | null {
   if (date === undefined) return null
   if (date.getTime() >= Date.UTC(9999, 0)) return 'infinity'

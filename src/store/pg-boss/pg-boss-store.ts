@@ -47,7 +47,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   readonly hasTransactions = true
   readonly hasGroups = true
   readonly leaseMs: number
-  // Derived from the shortest possible lease, because another process may have set a shorter lease for the job.
+  // This is a third of the shortest possible lease, because another process may have set that lease for the job.
   readonly renewMs: number = Math.floor(MIN_LEASE_MS / 3)
   readonly place?: string
   readonly begin?: Transactions['begin']
@@ -252,8 +252,9 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 
   /**
-   * Claims jobs. Once this process has seen a job with a group, it claims from both queues, which take turns at being first. Until then, it
-   * looks at the queue for groups only every {@link LOOK_FOR_GROUPS_MS}, because a look takes PostgreSQL a millisecond.
+   * Claims jobs. Once this process has seen a job with a group, it claims from both queues, which take turns at being
+   * first. Until then, it queries the queue for groups only every {@link LOOK_FOR_GROUPS_MS}, because each query takes
+   * about a millisecond.
    */
   async #fetch(limit: number, boss: PgBoss, db: Db): Promise<readonly PgBossClaim[]> {
     const { name, leaseMs, clock } = this.#settings
@@ -318,8 +319,8 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
   }
 
   /**
-   * Changes claims. A single claim that has ended is left alone. If one of several claims has ended, this method rejects, and the batcher
-   * then tries each claim alone.
+   * Changes claims. Does nothing if the batch is a single claim that has ended. Rejects if one of several claims has
+   * ended; the batcher then tries each claim by itself.
    */
   async #unlessLapsed<Item>(batch: readonly Item[], change: Change<Item>): Promise<void> {
     try {

@@ -1,4 +1,4 @@
-/** Reads the transaction of a caller, in which jobs are pushed, and in which pg-boss runs its statements. */
+/** Reads the transaction that a caller passes to a push. pg-boss then runs its statements in this transaction. */
 
 import type { Db } from 'pg-boss'
 import { invalidOption, kindOf } from '../../kit/checks.ts'

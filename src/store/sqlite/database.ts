@@ -58,7 +58,7 @@ export function realPathOf(path: string): string {
   try {
     return realpathSync.native(path)
   } catch {
-    return realpathSync(path) // On Windows, the native call fails for a disk in memory.
+    return realpathSync(path) // On Windows, the native call fails for a RAM disk.
   }
 }
 
@@ -147,6 +147,7 @@ export function resultOf(error: unknown): number | undefined {
 export const BUSY = 5
 export const CORRUPT = 11
 
+/** Has the code and the text of the error that SQLite throws when a file is locked. */
 const LOCKED: Error & { readonly errcode: number } = Object.assign(new Error('database is locked'), {
   errcode: BUSY,
 })

@@ -252,8 +252,8 @@ class SharedFile {
   }
 
   /**
-   * Empties the WAL, which contains older copies of deleted data. While another process is reading, this is retried until `endsAt`; after
-   * that, a later checkpoint overwrites the copies.
+   * Empties the WAL, which contains older copies of deleted data. While another process is reading, retries until `endsAt`.
+   * If the last retry also fails, a later checkpoint overwrites the copies.
    */
   async #erase(endsAt: number): Promise<void> {
     this.#isErased = await this.#checkpointAlone('TRUNCATE')

@@ -1,6 +1,7 @@
 /**
- * Owners are the processes that claim jobs of a file. Each owner keeps a lock on its own side file. The operating system frees the lock
- * when the process ends, for whatever reason, and never before. An owner whose lock is free is therefore dead.
+ * Owners are the processes that claim jobs of a file. Each owner keeps a lock on its own side file. The operating system
+ * frees the lock when the process ends, for whatever reason. An owner whose lock is free is therefore dead, unless its
+ * process has dropped the lock, as happens when the process copies the side file.
  */
 
 import { randomInt } from 'node:crypto'
@@ -58,7 +59,7 @@ export function lockOwner(path: string): OwnerLock {
       )
     },
     isHeld() {
-      // Another file, such as a backup, is now at the path. Claims in it are treated as claims of a dead process.
+      // If another file, such as a backup, is now at the path, its claims are treated as claims of a dead process.
       if (inodeOf(path) !== inode) return false
       try {
         if (wasLocked && hasLockOn(file) === false) connection.exec('ROLLBACK; BEGIN EXCLUSIVE')

@@ -37,7 +37,7 @@ interface Query<Row> {
   iterate(...values: SQLInputValue[]): Iterable<Row>
 }
 
-/** The maximum number of jobs that come due later to count one by one. */
+/** If more jobs than this come due later, the retries among them are not counted, because counting reads each row. */
 export const MAX_COUNTED = 10_000
 
 const JOBS = 'hookline_queue_jobs'

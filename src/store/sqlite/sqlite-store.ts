@@ -1,6 +1,6 @@
 /**
- * The store of a queue in a SQLite file. Each call of the contract is a step in a transaction that `file.ts` begins and commits. In this
- * file, the calls come first, then the steps.
+ * The store of a queue in a SQLite file. Each call of a {@link QueueStore} is a step in a transaction that `file.ts` begins and
+ * commits. In this file, the calls come first, then the steps.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -173,7 +173,7 @@ export class SqliteStore implements QueueStore<SqliteClaim> {
     return this.#file.call('release', (transaction) => release(transaction, claims, wereHandled))
   }
 
-  /** Returns when the next job is due. Uses the time that the last claim read once; after that, reads the time from the file. */
+  /** Returns when the next job is due. The first call after a claim uses the time that the claim read; later calls read the file. */
   async nextDueAt(): Promise<Date | undefined> {
     const { at } = this.#nextDue ?? { at: await this.#file.call('read', findNextDue) }
     this.#nextDue = undefined
@@ -380,7 +380,7 @@ export function claim(transaction: Transaction, limit: number, now: number) {
   return { jobs, unreadable, nextDueAt: findNextDue(transaction) }
 }
 
-/** Finds due jobs, in their order. First, jobs with a group whose time has come join the lines of their groups. */
+/** Finds due jobs, in their order. First adds the jobs whose time has come to the lines of their groups. */
 function findDue({ sql, row }: Transaction, limit: number, now: number): readonly JobRow[] {
   const nowDue = sql.nowDue.all(row.queue, now, limit)
   for (const [seq, group, state] of nowDue) {

@@ -185,7 +185,7 @@ export function createQueueRows(database: DatabaseSync) {
       const found = insertRow.get(name, use ?? null)?.use
       if (use !== undefined && found !== use) throw servesOther(name, `${found}`, use)
     },
-    /** Must be called when a transaction begins, to forget the rows of the previous one. */
+    /** Forgets the rows that the previous transaction read. Must be called when a transaction begins. */
     forgetRows: () => rows.clear(),
     /** Returns the row of a queue. The caller changes the row in place, and `save` writes the changes. */
     rowOf(name: string): QueueRow {

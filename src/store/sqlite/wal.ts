@@ -1,6 +1,7 @@
 /**
- * The WAL of an open SQLite file, which is the file with `-wal` added to the path. Syncs the WAL outside this thread, and refuses further
- * writes if this process has lost its locks or a file was deleted or truncated: SQLite would lose them without an error.
+ * The WAL of an open SQLite file, which is the file with `-wal` added to the path. Syncs the WAL outside this thread.
+ * Refuses further writes if this process has lost its locks, or if a file was deleted or truncated, because SQLite would
+ * lose such writes without an error.
  */
 
 import {

@@ -230,7 +230,7 @@ class CallLog {
   }
 }
 
-/** The number of turns of the event loop without work after which all effects of the last work have taken place. */
+/** After this many turns of the event loop without work, all effects of the last work have taken place. */
 const CALM_TURNS = 4
 
 /** Tracks running requests and jobs. */
@@ -287,7 +287,11 @@ const FIXED: Readonly<Record<string, string>> = {
   clock: 'Omit it: the platform has its own clock, which `advance` moves.',
 }
 
-/** Checks the options that the platform itself reads. @throws TypeError that names the invalid option. */
+/**
+ * Checks the options that the platform itself reads.
+ *
+ * @throws TypeError that names the invalid option.
+ */
 function readOptions(options: PlatformOptions) {
   requireOptions('startPlatform', options, OPTIONS)
   const { to, writeKey = 'test-write-key', port = 0, timeoutMs = 4_000, destination = {}, collector = {} } = options

@@ -16,7 +16,7 @@ export interface PlatformOptions {
   readonly to: string | URL | Webhook | readonly (string | URL | Webhook)[]
   /**
    * The shared secret, which signs every request. Omit it to send unsigned requests. The type admits undefined so that
-   * `process.env.X` compiles; a secret that is undefined or empty throws a TypeError.
+   * `process.env.X` compiles; a secret that is undefined or empty causes a TypeError.
    */
   readonly secret?: string | undefined
   /** The write key of the clients. Default: `test-write-key`. */

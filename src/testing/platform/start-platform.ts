@@ -1,10 +1,10 @@
-/** startPlatform(): a collector and a destination for integration tests, on real sockets and with a clock that a test moves. */
+/** A collector and a destination for integration tests, with real sockets, and with a clock that a test moves. */
 
 import type { Platform, PlatformOptions } from './platform-types.ts'
 
 /**
- * Starts a collector on a free port of 127.0.0.1, with one source and one destination, which delivers to your endpoint with the
- * schedule, the signatures and the rules of the real platform. Time stands still until you move it.
+ * Starts a collector on a port of 127.0.0.1, with one source and one destination. The destination delivers to your
+ * endpoint with the schedule, the signatures and the rules of the real platform. Time stands still until you move it.
  *
  * @throws TypeError (as a rejection) that names the invalid option.
  * @throws Error (as a rejection) with the code `EADDRINUSE` when the port is already in use.

@@ -44,8 +44,8 @@ export interface TestedQueue {
   /** Opens another queue over the same jobs, as another process would. Required unless `isDurable` is false. */
   another?(): Queue | Promise<Queue>
   /**
-   * Opens another queue over the same jobs that never renews its claims, as if its process were suspended. An example is a queue with a
-   * separate clock that stands still. Required with `leaseMs`.
+   * Opens another queue, which has the same jobs and never renews its claims, as if its process were suspended. An
+   * example is a queue with a separate clock that stands still. Required with `leaseMs`.
    */
   stalled?(): Queue | Promise<Queue>
   /** Makes the queues look for jobs that another queue pushed. Needed if they poll with a manual clock. */

@@ -1,4 +1,4 @@
-/** testQueue(): the contract of queues as tests, for any test runner. */
+/** The contract of queues, as tests for any test runner. */
 
 import { requireOptions } from '../../kit/checks.ts'
 import { closeCases } from './close.ts'

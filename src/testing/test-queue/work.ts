@@ -313,7 +313,7 @@ function expectOrder({ exactOrder }: TestContext, seen: Seen, bodies: readonly s
   deepEqual(exactOrder ? found : found.sort(), exactOrder ? bodies : bodies.toSorted())
 }
 
-/** The number of claims of one job in one turn of the event loop that counts as endless. */
+/** A job that is claimed this many times in one turn of the event loop is taken to be claimed endlessly. */
 const MANY = 10_000
 
 /** Handlers that fail to return an outcome. */

@@ -79,8 +79,8 @@ export function addSecretOptions(command: Command, what = 'the shared secret'): 
 /**
  * Reads the secret from `--secret`, `--secret-file` or `HOOKLINE_SECRET`. Returns undefined if none of them is set.
  *
- * @throws UsageError (as a rejection) for an empty secret, and when both options are passed. Also for a file that cannot be read or is not
- * UTF-8.
+ * @throws UsageError (as a rejection) for an empty secret, for a file that cannot be read or is not UTF-8, and when both
+ *   options are passed.
  */
 export async function findSecret({ secret, secretFile }: SecretOptions): Promise<string | undefined> {
   if (secret !== undefined && secretFile !== undefined) {
@@ -150,14 +150,14 @@ export async function readInput(option: string, path: string, limit: number): Pr
     throw cannotRead(option, path, error)
   }
   if (size <= limit) return Buffer.concat(chunks)
-  throw new UsageError(`${option} must be at most ${limit} bytes long. ${named(path)} is longer.`)
+  throw new UsageError(`${option} must be at most ${limit} bytes long. ${named(path)} is longer. Pass less input.`)
 }
 
 export function cannotRead(option: string, path: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
   const shown = /^--(secret|key)-file$/.test(option) ? 'the file' : named(path) // The user may have passed the secret itself instead of a path.
   const reason = code === 'ENOENT' ? 'it does not exist' : code === 'EISDIR' ? 'it is a directory' : message
-  return new UsageError(`${option}: ${shown} cannot be read: ${reason}.`)
+  return new UsageError(`${option}: ${shown} cannot be read: ${reason}. Check the path.`)
 }
 
 function named(path: string): string {

@@ -438,7 +438,10 @@ export const CERTIFICATE: EndpointCase = {
   requests: () => [],
 }
 
-/** Selects the most important forged messages. They are sent early, because a slow endpoint answers only a few cases within a minute. */
+/**
+ * Returns whether a case sends one of the most important forged messages. These are sent early, because a slow endpoint
+ * answers only a few cases within a minute.
+ */
 const isEarly = ({ id }: EndpointCase): boolean =>
   ['signature-missing', 'signature-forged', 'body-changed'].includes(id)
 
