@@ -25,7 +25,7 @@ const TIMEOUT_MS = 2_500
 /** The options of every queue. Background errors are ignored, because the calls of the command fail with the same errors. */
 const OPTIONS = { timeoutMs: TIMEOUT_MS, onError: () => {} }
 
-/** The command and the argument to name in errors. */
+/** The names of the command and its argument, for the texts of errors. */
 export interface Asker {
   readonly command: string
   readonly argument: string

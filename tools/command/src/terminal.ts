@@ -42,7 +42,7 @@ export function paint(style: Parameters<typeof styleText>[0], text: string): str
   return styleText(style, text, { stream: process.stdout })
 }
 
-/** Exits silently when the reader of stdout has closed it, as `| head` does. */
+/** Exits silently when the reader of a stream closes the stream, as `| head` does. Exits with code 2 after any other error of a stream. */
 export function endQuietly(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', ({ code, message }: NodeJS.ErrnoException) => {

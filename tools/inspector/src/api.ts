@@ -84,7 +84,7 @@ export interface Inspector {
   listen(options: ListenOptions): Promise<string>
   /**
    * Serves the page from the app's own server: mount the handler with `app.use` in Express or Connect, or pass it to `createServer`. A
-   * request for a path outside the page goes to `next`, or is answered 404 if there is no `next`.
+   * request for a path outside the page goes to `next`, or gets a 404 if there is no `next`.
    */
   readonly handler: (
     request: IncomingMessage | Http2ServerRequest,

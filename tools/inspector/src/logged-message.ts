@@ -78,8 +78,8 @@ const LAST_STEPS = 90
 /**
  * Inserts a step in chronological order. When there are more than 100 steps, drops one from the middle.
  *
- * @param isFirst Whether to put the step before other steps with the same time, except before the answer to an earlier request. The
- *   answer to a stored message always goes before the steps of a worker with the same time.
+ * @param isFirst Whether the step goes before other steps with the same time. Even then, it goes after an answer, because the answer
+ *   belongs to an earlier request. An answer to a stored message goes before the steps of a worker with the same time.
  */
 export function addStep({ steps, isStored }: LoggedMessage, step: Step, isFirst = false): void {
   let index = steps.length

@@ -104,7 +104,7 @@ function bucketOf(durationMs: number): number {
   return 1 + Math.floor(Math.log(Math.min(durationMs, MAX_MS) / MIN_MS) / LOG_GROWTH)
 }
 
-/** Returns the duration at a percentile, such as 0.95: the middle of its bucket; null if there are no durations. */
+/** Returns the duration at a percentile, such as 0.95, as the middle of its bucket. Returns null if there are no durations. */
 function percentileOf(buckets: Uint32Array, share: number): number | null {
   const total = buckets.reduce((sum, count) => sum + count, 0)
   let rest = Math.ceil(total * share)

@@ -1,4 +1,4 @@
-/** Watches a receiver: how requests arrive, are checked, stored, handled and answered. */
+/** Watches a receiver: how requests arrive, and how they are checked, stored, handled and answered. */
 
 import {
   type AnsweredEvent,
@@ -37,7 +37,7 @@ type Answer = Pick<AnsweredEvent, 'delivery' | 'message' | 'error'>
 
 /**
  * Records the events of a receiver. The events may come in any order: a worker in the same process may handle a message before its
- * `stored` event, and a sender repeats a message that was not answered 200. Returns a function that stops the recording.
+ * `stored` event, and a sender repeats a message that did not get a 200. Returns a function that stops the recording.
  */
 export function watchReceiver(
   name: string,
@@ -139,7 +139,7 @@ export function watchReceiver(
     if (isSame) Object.assign(logged, { method, path, remoteAddress, headers })
     logged.status = status
     if (logged.isStored !== true) settle(logged, error, isKnown ? error?.status : status)
-    else if (logged.state === 'waiting') logged.code ??= error?.code // A worker reports what happens next to a stored message.
+    else if (logged.state === 'waiting') logged.code ??= error?.code // A worker reports later what happens to a stored message.
     addSteps(logged, event, answer)
     journal.update(logged)
     const isTaken = logged.isStored === true && status < 400

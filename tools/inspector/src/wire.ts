@@ -155,7 +155,7 @@ export interface EventLine {
   readonly failed: number
   /** The fields that did not match, the most frequent first. */
   readonly fields: readonly FieldLine[]
-  /** The number of failures in fields that are not listed because there are too many fields. */
+  /** The number of faults in fields that are not listed because there are too many fields. */
   readonly otherFields: number
 }
 
@@ -244,7 +244,7 @@ export interface ReplayPlan {
   readonly events: Readonly<Record<string, number>>
 }
 
-/** A replay in this process, running or ended. `count` is the number of messages given to the handlers so far. */
+/** A running or ended replay in this process. `count` is the number of messages that it has replayed so far. */
 export interface ReplayStatus {
   readonly request: ReplayRequest
   readonly state: 'running' | 'complete' | 'stopped' | 'failed'
@@ -253,9 +253,9 @@ export interface ReplayStatus {
 }
 
 /**
- * The state of a message: `done` (handled, delivered or collected), `ignored` (no handler matches), `skipped` (not sent by its
- * destination), `waiting` (for an attempt, or being attempted), `failed` (answered with a status after which the sender retries),
- * `refused` (answered 4xx, so not retried) or `dead` (a dead letter).
+ * The state of a message: `done` (handled, delivered or collected), `ignored` (no handler matches), `skipped` (its destination does
+ * not send it), `waiting` (an attempt is due later, or is running), `failed` (the sender retries after the status of the answer),
+ * `refused` (the answer was 4xx, so the sender does not retry) or `dead` (a dead letter).
  */
 export type RowState = 'done' | 'ignored' | 'skipped' | 'waiting' | 'failed' | 'refused' | 'dead'
 
@@ -272,8 +272,8 @@ export interface Row {
   /** The `userId` of the message, or else its `anonymousId`. */
   readonly user?: string
   /**
-   * The `messageId`, or else a digest of the bytes, which is the same in all rows of a message. A collected request has the ids of its
-   * calls, at most 100.
+   * The `messageId`, or else a digest of the bytes. All rows of a message have the same id. A collected request has the ids of its calls,
+   * at most 100.
    */
   readonly messageIds?: readonly string[]
   /** The id of the replay that created this copy. */
@@ -302,7 +302,10 @@ export interface Detail {
   readonly request?: RequestLine
   readonly body: Body
   readonly steps: readonly Step[]
-  /** The id of the delivery or of the sent message, and of its dead letter; undefined for requests that became no message of the part. */
+  /**
+   * The id of the delivery or of the queued message. Its dead letter has the same id. Undefined for a refused request, a request to a
+   * collector, and a message that was not queued.
+   */
   readonly deliveryId?: string
   /** Whether the message is or was in the queue of its part. */
   readonly isStored: boolean

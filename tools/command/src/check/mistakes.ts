@@ -44,7 +44,7 @@ export function findCulprit(samples: readonly Sample[]): string | undefined {
 /** A placeholder for the secret where its value makes no difference. */
 const ANY = 'any'
 
-/** Says that the endpoint verifies the output of one of these serialisers. Names at most three, each with its first settings only. */
+/** Returns a sentence that names at most three of these serialisers, each once, with the first of its settings. */
 function reserialises(mistakes: readonly Known[]): string {
   const names = mistakes.map(({ writer = '' }) => writer)
   const firstOfEach = new Map(names.toReversed().map((name) => [name.replace(/ with .*/, ''), name]))
@@ -54,7 +54,7 @@ function reserialises(mistakes: readonly Known[]): string {
 
 /** A signature that an endpoint may expect by mistake. */
 interface Mistake {
-  /** A text that says what an endpoint that accepts the signature does wrong, and what to do. */
+  /** Says what an endpoint does wrong if it accepts the signature, and what to do. */
   readonly meaning: string
   sign(text: string, secret: string): string
 }

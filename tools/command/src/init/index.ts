@@ -20,7 +20,7 @@ export function define(command: Command): void {
   command
     .addArgument(argument.choices(NAMES))
     .addOption(
-      // The default must be set here: Commander has set its own default for a `--no-` option before `addOption` is called.
+      // Commander sets the defaults of `--no-` options before `define` is called, so this option must set its own default.
       new Option('--no-install', 'print the command that installs packages instead of running it').default(true),
     )
     .addHelpText('after', HELP)

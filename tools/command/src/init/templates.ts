@@ -1,4 +1,4 @@
-/** The files that `hookline init` writes for each framework: a receiver, its test, and the variables of its environment. */
+/** The files that `hookline init` writes for each framework: a receiver, its test, and `.env.example`. */
 
 export interface Framework {
   /** The path of the receiver, without its extension. */
@@ -150,7 +150,7 @@ import { createReceiver } from 'hookline'
 import { serve } from 'hookline/fetch'`,
     secret: '() => process.env.HOOKLINE_SECRET',
     mount: `
-// To answer at once and handle messages afterwards: https://hookline.github.io/hookline/serverless
+// To answer at once and handle messages afterwards, see https://hookline.github.io/hookline/serverless
 export const POST = serve(receiver)`,
     exported: 'POST',
     isServer: false,
@@ -188,7 +188,7 @@ import { createReceiver } from 'hookline'
 import { serve } from 'hookline/lambda'`,
     secret: 'process.env.HOOKLINE_SECRET',
     mount: `
-// To answer at once and handle messages afterwards: https://hookline.github.io/hookline/serverless
+// To answer at once and handle messages afterwards, see https://hookline.github.io/hookline/serverless
 export const handler = serve(receiver)`,
     exported: 'handler',
     isServer: false,

@@ -66,7 +66,7 @@ function errorOf(letter: InspectedLetter): string {
   return letter.error ?? (last === undefined ? '' : (last.error ?? `HTTP ${last.status}`))
 }
 
-/** Groups dead letters by reason and error, newest group first. Keeps the newest letters of each group: at most `limit`, or one for 0. */
+/** Groups dead letters by reason and error, newest group first. Keeps the newest letters of each group: at most `limit`, but at least one. */
 async function groupLetters(letters: AsyncIterable<InspectedLetter>, limit: number): Promise<readonly Group[]> {
   const groups = new Map<string, Group>()
   for await (const letter of letters) {
@@ -340,7 +340,7 @@ export async function change(
     return print(ids.length === 0 ? 'No dead letters to change.' : `${words.would} ${what}.`)
   }
   if (ids.length > 1 && !yes && !(await confirm(`${words.ask} ${what}?`))) {
-    throw new UsageError('Nothing was changed.')
+    throw new UsageError('You did not confirm, so nothing was changed.')
   }
   const signal = interruption()
   let done = 0

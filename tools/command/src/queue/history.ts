@@ -88,7 +88,7 @@ export async function replayMessages(
   }
   if (unknown.length > 0 && yes) throw new UsageError(`Nothing was replayed. ${ASK_ANYWAY}`)
   const asks = unknown.length > 0 || (found.count > 1 && !yes)
-  if (asks && !(await confirm(`Replay ${what}?`))) throw new UsageError('Nothing was replayed.')
+  if (asks && !(await confirm(`Replay ${what}?`))) throw new UsageError('You did not confirm, so nothing was replayed.')
   const toGoOn = `To continue: ${paint('bold', escaped(commandOf(id)))}`
   const signal = interruption()
   const bar = createBar(found.count)

@@ -148,7 +148,7 @@ async function runAction(words: readonly string[], options: Options): Promise<vo
   }
 }
 
-/** Returns the command that continues a replay. It has dates instead of ages, and omits a location that HOOKLINE_QUEUE contains. */
+/** Returns the command that continues a replay. Writes ages such as `3d` as dates, and omits a location that HOOKLINE_QUEUE contains. */
 function commandOf(location: string, { shown }: Place, ids: readonly string[], options: Options): string {
   const { id, type, event, user, handler, maxPerSecond, keyFile, name, prefix, schema } = options
   const [since, until] = [options.since?.toISOString(), options.until?.toISOString()]
@@ -166,7 +166,7 @@ function quote(word: string): string {
   return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'` // Paths on Windows cannot contain quotation marks.
 }
 
-/** How the command spells options that errors of the library name. For any other option, the flag has the name of the option. */
+/** The flags for options that the library's errors call by another name. Any other option has a flag of the same name. */
 const FLAGS: Readonly<Record<string, string>> = {
   userId: '--user',
   name: '--handler',
@@ -208,7 +208,7 @@ async function rewrite(
     throw new UsageError('rewrite needs --key-file FILE. It encrypts with the first key in the file.')
   const what = `Encrypt the dead letters and the history of queue ${escaped(name)} with key ${first.id}`
   if (!yes && !(await confirm(`${what}? All processes that use the queue must already have this key.`)))
-    throw new UsageError('Nothing was changed.')
+    throw new UsageError('You did not confirm, so nothing was changed.')
   const { count, left } = await inspectQueue(queue, how).rewrite()
   if (json) return printJson({ queue: name, action: 'rewrite', key: first.id, done: count, left })
   print(`Re-encrypted: ${counted(count, 'message')}.`)
@@ -328,8 +328,10 @@ function readWords(words: readonly string[]): Words {
     const advice = near === undefined ? '' : ` Did you mean ${near}?`
     throw new UsageError(`Unknown action '${action}'.${advice} Valid actions: ${ACTIONS.join(', ')}.`)
   }
-  if (action === 'backup' && ids.length !== 1) throw new UsageError('backup needs the path of one new file.')
-  if (action === 'show' && ids.length !== 1) throw new UsageError('show needs the id of one message.')
+  if (action === 'backup' && ids.length !== 1)
+    throw new UsageError('backup needs exactly one path. Pass the path of a new file.')
+  if (action === 'show' && ids.length !== 1)
+    throw new UsageError('show needs exactly one id. Pass the id of a message.')
   if (['counts', 'dead', 'history', 'pause', 'resume', 'rewrite'].includes(action) && ids.length > 0)
     throw new UsageError(`${action} accepts no ids. Omit them.`)
   return { location, action, ids }

@@ -42,7 +42,7 @@ export function prepare(bytes: Buffer, { edits, isCopy, form }: Changes): Prepar
   return { bytes: Buffer.from(JSON.stringify(value)), message }
 }
 
-/** A placeholder for the secret, on which the body does not depend. */
+/** A placeholder for the secret. The body does not depend on the secret. */
 const ANY = 'any'
 
 export interface Edit {

@@ -93,7 +93,7 @@ function toFailure({ kind, count, first: { line, reason, answer } }: Failure): s
 
 const PERCENTILES = [50, 95, 99]
 
-/** Counts attempts and measures latencies, in constant memory. The rate is measured from the call of this function on. */
+/** Counts attempts and measures latencies, in constant memory. The measurement of the rate starts when this function is called. */
 export function createStatistics(now: () => number = () => performance.now()) {
   const startedAt = now()
   const latencies = createHistogram()

@@ -24,8 +24,7 @@ export interface Source {
   readonly what: string
   /**
    * @param signal Ends the iteration when the signal is aborted.
-   * @throws UsageError for a source that cannot be read or is empty. Also for an invalid message, or one that the edits do not fit, if it
-   * is the only message of the source.
+   * @throws UsageError when the source cannot be read or is empty, and when its only message is invalid or does not fit the edits.
    */
   items(signal: AbortSignal): AsyncGenerator<Item>
 }

@@ -55,7 +55,7 @@ function requireNames(names: readonly string[]): ReturnType<NonNullable<FuncKeyw
   return validate
 }
 
-/** Returns whether a number is an exact decimal multiple of another, as 19.99 is of 0.01. Infinity, the value of 1e400, is not. */
+/** Returns whether a number is an exact decimal multiple of another, as 19.99 is of 0.01. Infinity is no multiple. */
 function isMultiple(value: number, factor: number): boolean {
   if (!Number.isFinite(value)) return false
   const [one, other] = [decimalOf(value), decimalOf(factor)]

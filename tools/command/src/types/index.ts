@@ -121,7 +121,10 @@ function attempt<T>(step: () => T): T {
 function requireFitting({ check = false, out, enums, json, junit }: Options): void {
   const unfit = check ? { '--out': out, '--enums': enums } : { '--json': json, '--junit': junit }
   const [flag] = Object.entries(unfit).find(([, value]) => value !== undefined) ?? []
-  if (flag !== undefined) throw new UsageError(`${flag} ${check ? 'cannot be combined with' : 'needs'} --check.`)
+  if (flag === undefined) return
+  throw new UsageError(
+    check ? `${flag} cannot be combined with --check. Omit one of them.` : `${flag} needs --check. Pass --check, too.`,
+  )
 }
 
 interface Sources {

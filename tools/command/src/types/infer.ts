@@ -22,7 +22,7 @@ interface Subject extends Pick<Rule, 'type' | 'event'> {
   readonly properties: Map<string, Observed>
   /** The number of messages with keys that are data rather than names. */
   withData: number
-  /** The number of messages with more keys than are examined. */
+  /** The number of messages that have so many keys that some are not examined. */
   withMore: number
 }
 

@@ -64,12 +64,12 @@ function readPlan(value: unknown, file: PlanFile, addFinding: AddFinding): Rule[
   if (!isSchema(value)) {
     if (file.isFound) return []
     const known = 'a tracking plan of Segment or RudderStack, a JSON Schema, or messages'
-    throw new UsageError(`${file.name} must contain ${known}.`)
+    throw new UsageError(`${file.name} must contain ${known}. Pass another file.`)
   }
   return readSchemas(value, file.name, addFinding)
 }
 
-/** A rule of a Segment plan, from its Public API or its Config API. */
+/** A rule of a plan from Segment's Public API or Config API. */
 interface PlanPart {
   readonly type: string
   readonly key: unknown
@@ -229,7 +229,7 @@ function sectionOfWhole(schema: JsonSchema, type: Rule['type'], addFinding: AddP
   }
 }
 
-/** Reports the parts of a schema that apply to a message outside one section, because these parts are not checked. */
+/** Reports what a schema requires of a message outside this section, because only the section is checked. */
 function noteOthers(
   { properties = {}, required, ...keywords }: JsonSchema,
   section: string,

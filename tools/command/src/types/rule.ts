@@ -1,4 +1,4 @@
-/** The rules that plans and messages yield: the schema of an event's properties, or of traits. */
+/** The rules from plans and messages. Each rule has the schema of an event's properties, or of traits. */
 
 import { isDeepStrictEqual } from 'node:util'
 

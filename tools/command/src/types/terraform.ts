@@ -21,7 +21,8 @@ export function readTerraform(text: string, name: string): unknown[] {
   return [...text.matchAll(RESOURCE)].map(({ index, 0: head }) => {
     const rest = text.slice(index + head.length).split(RESOURCE)[0] ?? ''
     const found = /^[ \t]*rules\s*=/m.exec(rest)
-    if (found === null) throw new UsageError(`${name}: a segment_tracking_plan must have \`rules\`.`)
+    if (found === null)
+      throw new UsageError(`${name}: a segment_tracking_plan must have \`rules\`. Add them, or pass another file.`)
     return { rules: readValue(text, index + head.length + found.index + found[0].length, name) }
   })
 }

@@ -39,7 +39,7 @@ const ASKER: Asker = { command: 'types', argument: 'SOURCE' }
 const { argument: SOURCE } = ASKER
 
 /**
- * Opens a source of messages. Stdin and pipes contain a message on each line. From the URL of a server, the history of its queues is read.
+ * Opens a source of messages. Stdin and pipes contain a message on each line. The URL of a server stands for the history of its queues.
  * The contents of a file determine its kind: a message on each line, one message or one list of messages as JSON, the store of
  * `hookline listen`, or a SQLite file of queues.
  *

@@ -104,7 +104,7 @@ const LOOPBACK_HOST = /^(?:(?:[a-z\d_-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\
 const PROXY_HEADER =
   /^(?:via|cdn-loop|cf-ray|x[-_](?:original|envoy)(?:[-_].*)?|(?:.*[-_])?forwarded(?:[-_].*)?|.*(?:client|connecting|real|user|socket)[-_]?ip)$/
 
-/** Returns the Host of a request, including over HTTP/2; undefined when it is missing or ambiguous. */
+/** Returns the host that a request names, over HTTP/1.1 or HTTP/2; undefined when it is missing or ambiguous. */
 function hostOf(headers: EndpointHeaders): string | undefined {
   const { host, ':authority': authority = host } = headers
   return typeof authority === 'string' && (host ?? authority) === authority ? authority : undefined

@@ -140,7 +140,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
       const { ok, attempts } = await sender.send(message as Message)
       return { ok, attempts: attempts.map(attemptLine) }
     } catch (thrown) {
-      throw thrown instanceof TypeError ? new Refusal(400, thrown.message) : thrown // A field of the message is invalid.
+      throw thrown instanceof TypeError ? new Refusal(400, thrown.message) : thrown // A TypeError names an invalid field of the message.
     } finally {
       sending -= 1
     }

@@ -112,7 +112,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     },
 
     /**
-     * Starts a replay, whose progress the stream reports. With `dryRun`, only counts the messages.
+     * Starts a replay. The page follows its progress in the stream of changes. With `dryRun`, only counts the messages.
      *
      * @throws Refusal (as a rejection) for an invalid option.
      */
@@ -136,7 +136,7 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
         count: before?.count ?? 0,
       }
       const running = { status, controller: new AbortController() }
-      replays.delete(key) // The replay that started last comes last.
+      replays.delete(key) // Without this line, a continued replay would keep its old place in the list.
       replays.set(key, running)
       note(running, {})
       void runReplay(part, options, running)

@@ -64,7 +64,7 @@ export function createHandler(
 
     function answerPage(given: EndpointRequest): Promise<EndpointAnswer> | undefined {
       const { method, query, headers, remoteAddress } = given
-      const path = given.path || '/' // The path is empty if the URL is that of the mount, without a slash at its end.
+      const path = given.path || '/' // The path is empty if the URL is the mount path without a trailing slash.
       const readBody: EndpointRequest['readBody'] = (limit) => given.readBody(limit)
       const [originalPath = ''] = originalUrl.split('?', 1)
       const asked = { method, path, query, headers, remoteAddress, readBody, originalPath, signal }

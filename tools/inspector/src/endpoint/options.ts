@@ -40,7 +40,7 @@ export function readOptions(options: InspectorOptions) {
   }
   const senders = readParts('senders', options.senders, 'sender', ['send', 'request'], new Set())
   if (authorize !== undefined && typeof authorize !== 'function') {
-    throw invalidOption('authorize', 'must be a function', kindOf(authorize), 'Pass a function, or omit it.')
+    throw invalidOption('authorize', 'must be a function', kindOf(authorize), 'Pass a function, or omit the option.')
   }
   requireToken(token, authorize)
   requireMethods('clock', clock, ['now', 'monotonic', 'setTimeout', 'clearTimeout'])

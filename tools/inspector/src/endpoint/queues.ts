@@ -130,7 +130,7 @@ function detailsOf(bytes: Uint8Array, attempts: SentLetter['attempts'], thrown: 
   return { attempts: attempts.length, ...(error !== undefined && { error }), ...describeBytes(bytes) }
 }
 
-/** Returns the beginning of a message and the fields that identify the message, which need not be valid. */
+/** Returns the beginning of a message and the fields that identify it. The message need not be valid. */
 export function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'> {
   const excerpt = showBody(bytes, bytes.length, false).text?.slice(0, 400) ?? ''
   const message = tryParse(bytes)
@@ -230,7 +230,7 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
   }
 }
 
-/** Converts the health of a part, with times in milliseconds. Undefined fields are allowed, because JSON omits them. */
+/** Converts health to a queue status, with times in milliseconds. Undefined fields are allowed, because JSON omits them. */
 function toStatus(health: PartHealth): Omit<QueueStatus, 'part'> {
   const {
     status,

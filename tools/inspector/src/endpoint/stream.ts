@@ -8,7 +8,7 @@ import type { StreamEvents } from '../wire.ts'
 import { createAnswer, refuseUnless } from './answers.ts'
 import type { PageAnswer, PageRequest } from './listener.ts'
 
-/** A value that the stream sends whenever it has changed, in addition to rows. */
+/** A value that a stream sends after each change of the value. The stream also sends rows. */
 export interface Source {
   readonly name: Exclude<keyof StreamEvents, 'rows'>
   /** Grows with each change. 0 means that there is nothing to send yet. */
@@ -30,7 +30,7 @@ const UNBUFFERED = { 'x-accel-buffering': 'no', 'cache-control': 'no-store, no-t
 
 /** @param clock The system clock, because streams must continue while the clock of the app stands still. */
 export function createStreams(journal: Journal, sources: readonly Source[], clock: Clock) {
-  /** The beginning of the event ids of this process, because versions from different processes are not comparable. */
+  /** The prefix of all event ids. It is different in each process, because versions from different processes are not comparable. */
   const epoch = randomBytes(9).toString('base64url')
   const streams = new Set<{ wake(): void; close(): void }>()
   const stopListening = journal.onChange(wake)

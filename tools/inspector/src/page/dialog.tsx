@@ -18,7 +18,7 @@ interface DialogProps {
   /** The result of a dry run. */
   readonly plan?: ComponentChildren
   readonly error?: string | undefined
-  /** Whether the dialog stays open until an action has ended. */
+  /** Whether the user cannot close the dialog yet, because its action is still running. */
   readonly isHeld?: boolean
   /** Called when the dialog closes, and possibly again afterwards. */
   onClose(): void

@@ -12,7 +12,7 @@ interface FourHoursProps {
   readonly row: Row
 }
 
-/** The minutes after the first attempt that have labels. Some labels are shown only on a wide line. */
+/** The minutes to label, counted from the first attempt. The labels in `WIDE` are shown only on a wide line. */
 const MARKS = [0, 1, 10, 30, 60, 120, 240]
 const WIDE = [1, 30]
 

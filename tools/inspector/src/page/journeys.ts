@@ -83,7 +83,7 @@ export function findJourney(journeys: readonly Journey[], id: number): Journey |
   return row.kind === 'collected' ? journeyOf([row]) : { ...found, current: row }
 }
 
-/** Returns the fields that identify the message, from the last row: a request to a collector, which comes first, may have many messages. */
+/** Returns the fields that identify the message. Reads the last row, because the first may be a collector's request with many messages. */
 export function describe(rows: readonly Row[]): Pick<Row, 'type' | 'name' | 'user'> {
   return rows.findLast(({ type }) => type !== undefined) ?? {}
 }

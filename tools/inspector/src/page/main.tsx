@@ -31,7 +31,7 @@ function Page() {
   const dead = useStore((state) => state.queues.reduce((sum, { deadLetters }) => sum + deadLetters, 0))
   const isCounted = useStore((state) => state.queues.length > 0)
   const views = viewsOf(setup)
-  /** The view with which a page of queues opens. This view stays open after the last dead letter is gone. */
+  /** The view that a page of queues shows first. This view stays open after the last dead letter is gone. */
   const first = useRef<View>()
   if (isCounted) first.current ??= dead > 0 ? 'dead-letters' : 'queues'
   const view = views.includes(route.view) ? route.view : (first.current ?? 'queues')

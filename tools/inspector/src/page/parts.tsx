@@ -124,7 +124,7 @@ interface TimeProps {
   readonly children: ComponentChildren
 }
 
-/** Shows the description of a time that `children` contains, and the exact time on hover. */
+/** Shows `children`, which describe a time, and shows the exact time on hover. */
 export function Time({ at, children, ...others }: TimeProps) {
   return (
     <time title={formatInstant(at)} {...others}>

@@ -10,7 +10,7 @@ import { Ago, Countdown, type FactList, Facts, NextAttempt, NoQueue, State, Text
 import { Plots } from './plots.tsx'
 import { useAnswer, useNow, useStore } from './store.ts'
 
-/** If there are more queues than this, all are closed at first. The number is small, because each open queue polls for its plots. */
+/** If there are more queues than this, all rows are closed at first. The number is small, because each open row polls for its plots. */
 const FEW = 3
 
 export function QueuesView() {

@@ -1,4 +1,4 @@
-/** Calculates when the next attempts of a message are expected, and whether something holds them back. */
+/** Calculates when the next attempts of a message are expected, and whether any of its URLs may be tried. */
 
 import { nextDelay } from '../../../../src/internals.ts'
 import type { AttemptLine, QueueStatus, Row, Step, UrlLine } from '../wire.ts'

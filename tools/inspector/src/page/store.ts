@@ -1,4 +1,4 @@
-/** The state of the page, and its sources: the stream of the inspector, its API, and the hooks that read both. */
+/** Keeps the state of the page. Reads the stream and the API of the inspector, and has the hooks that components use. */
 
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
 import type { Problem, QueueStatus, ReplayStatus, Row, Setup, StreamEvents } from '../wire.ts'

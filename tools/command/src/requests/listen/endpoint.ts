@@ -14,8 +14,8 @@ import { BODY_LIMIT, type KeptAnswer, type KeptRequest, readFields, SHOWN_DIGITS
 import type { FindReason } from './reasons.ts'
 
 /**
- * Determines how requests are answered and stored. With neither a script nor a forwarder, a request with a wrong signature is answered 401,
- * and any other request 200.
+ * Determines how requests are answered and stored. With neither a script nor a forwarder, a request with a wrong signature gets a 401, and
+ * any other request gets a 200.
  */
 export interface EndpointSettings {
   readonly verifier?: { readonly secret: string; readonly findReason: FindReason } | undefined

@@ -8,7 +8,7 @@ import { openStore } from '../../request-store.ts'
 import { headerOf, type KeptRequest, pairsOf } from '../kept-request.ts'
 
 const MAX_AT_FIRST = 500
-/** Limits an explanation to about 40 MB of digested bytes, which take about a tenth of a second. */
+/** The maximum number of bytes to hash for one explanation. Hashing them takes about a tenth of a second. */
 const BOUND = { maxBytes: 40_000_000 }
 
 /**

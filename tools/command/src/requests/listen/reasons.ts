@@ -11,7 +11,7 @@ export type FindReason = (id: string, body: Uint8Array, signature: string | unde
 const MAX_BODY_BYTES = 100_000
 /** The maximum number of reasons to search for per second. */
 const MAX_A_SECOND = 5
-/** Limits a search to about 3 MB of digested bytes, which take a few milliseconds. */
+/** The maximum number of bytes to hash for one reason. Hashing them takes a few milliseconds. */
 const BOUND = { maxBytes: 3_000_000 }
 const MAX_LENGTH = 300
 
