@@ -25,13 +25,8 @@ export function accepts(schema: Checked | undefined, value: unknown): boolean {
   return schema['~standard'].validate(value).issues === undefined
 }
 
-export interface Written {
-  readonly code: string
-  readonly findings: readonly Finding[]
-}
-
 /** Writes the schema of the properties of one event. */
-export function write(schema: unknown, format: Format = 'zod', event = 'Order Completed'): Written {
+export function write(schema: unknown, format: Format = 'zod', event = 'Order Completed') {
   const findings: Finding[] = []
   const normal = normalise(schema, (path, text) => findings.push({ place: `${event}: ${path}`, text }))
   const rule: Rule = { type: 'track', event, schema: normal, version: undefined }

@@ -34,15 +34,14 @@ async function files<Name extends string>(texts: Readonly<Record<Name, string>>)
 describe('a file', () => {
   it('is written, and written again only when something changed', async () => {
     const { p, out } = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), out: '' })
-    const path = `${out}.ts`
-    const write = async () => (await hookline(['types', p, '--out', path])).stdout
+    const write = async () => (await hookline(['types', p, '--out', `${out}.ts`])).stdout
 
-    const [first, text, same] = [await write(), await readFile(path, 'utf8'), await write()]
+    const [first, same] = [await write(), await write()]
     await writeFile(p, plan({ key: 'A', jsonSchema: ORDER }, { key: 'B', jsonSchema: {} }))
 
     expect(same).not.toBe(first)
     expect(await write()).toBe(first.replace('1 event', '2 events'))
-    expect(await readFile(path, 'utf8')).toContain(text.slice(0, 150))
+    expect(await readFile(`${out}.ts`, 'utf8')).toContain('B: z.looseObject({})')
   })
 
   describe.each([
@@ -116,14 +115,15 @@ it('sources of messages add the events that no plan has', async () => {
   expect(stdout).toContain('n: z.number().optional(),')
 })
 
-it('a source may be a folder, where other files lie, too', async () => {
+it('a source may be a folder, where other files lie, too; without one, that of HOOKLINE_QUEUE is read', async () => {
   const others = { 'package.json': '{ "name": "app" }', 'tsconfig.json': '{ "$schema": "https://x.y/tsconfig" }' }
   const paths = await files({ ...others, 'compose.yaml': 'services: {}\n' })
   const folder = dirname(paths['package.json'])
   await mkdir(join(folder, 'deep'))
   await writeFile(join(folder, 'deep/plan.json'), plan({ key: 'A', jsonSchema: ORDER }))
 
-  expect(Object.keys(runCode((await hookline(['types', folder])).stdout).events)).toEqual(['A'])
+  const { stdout } = await hookline(['types'], { env: { HOOKLINE_QUEUE: folder } })
+  expect(Object.keys(runCode(stdout).events)).toEqual(['A'])
   expectUsage(await hookline(['types', paths['package.json']]), 'package.json')
 })
 
@@ -131,8 +131,7 @@ it.each<[string, string, object]>([
   ['its title', '1-0.json', { title: 'Order Completed' }],
   ['its name in a registry', '1-0-0', { self: { vendor: 'com.acme', name: 'Order Completed', version: '1-0-0' } }],
   ['its file', 'schemas/Order Completed.schema.json', {}],
-  ['its folder', 'Order Completed/1-0.json', {}],
-  ['its folder, of one number', 'Order Completed/v1.json', {}],
+  ['its folder', 'Order Completed/v1.json', {}],
   ['its folder in a registry', 'Order Completed/jsonschema/1-0-0', {}],
   ['the folder of its versions', 'Order Completed/v2/1.0.3.json', {}],
 ])('events of JSON Schema are named by %s', async (_what, name, facts) => {
@@ -156,27 +155,15 @@ it.each([
   expect([stdout, stderr]).toEqual([expect.stringContaining(names[1] as string), ''])
 })
 
-it('without a source, that of HOOKLINE_QUEUE is read', needs('POSIX'), async () => {
-  const { m } = await files({ m: track('A', {}) })
-  const link = join(await createFolder(), 'queue')
-  await symlink(m, link)
-  const { stdout } = await hookline(['types'], { env: { HOOKLINE_QUEUE: link } })
-  expect(Object.keys(runCode(stdout).events)).toEqual(['A'])
-})
-
 it.each([
   ['not', { not: { type: 'string' } }],
   ['if', { if: { type: 'string' }, else: { type: 'number' } }],
-  ['patternProperties', { type: 'object', patternProperties: { '^x': { type: 'string' } } }],
-  ['propertyNames', { type: 'object', propertyNames: { maxLength: 3 } }],
   ['minProperties', { type: 'object', minProperties: 1 }],
-  ['maxProperties', { type: 'object', maxProperties: 1 }],
   ['dependentRequired', { type: 'object', dependencies: { a: ['b'] } }],
   ['dependentSchemas', { type: 'object', dependencies: { a: { required: ['b'] } } }],
   ['prefixItems', { type: 'array', items: [{ type: 'string' }] }],
   ['contains', { type: 'array', contains: { type: 'string' } }],
   ['unevaluatedProperties', { type: 'object', unevaluatedProperties: false }],
-  ['unevaluatedItems', { type: 'array', unevaluatedItems: false }],
   ['properties', { properties: { a: { type: 'string' } } }],
   ['uniqueItems', { type: 'array', uniqueItems: true }],
   ['enum', { enum: [{ a: 1 }] }],
@@ -192,12 +179,6 @@ it.each([
   const place = keyword === 'itself' ? 'Order Completed: x[].x[]' : 'Order Completed: x[]'
   expect(findings).toEqual([{ place, text: expect.stringContaining(keyword) }])
   expect(code).toContain('z.array(z.unknown()).optional()')
-})
-
-it('a property that every object of JavaScript has is left out', () => {
-  const { code, findings } = write({ type: 'object', properties: { constructor: ORDER, a: ORDER } })
-  expect(findings).toMatchObject([{ place: 'Order Completed: constructor' }])
-  expect(accepts(runCode(code).events['Order Completed'], {})).toBe(true)
 })
 
 it('an expression of Terraform is an error that says where', async () => {
@@ -221,6 +202,7 @@ it('names and texts of strangers become the keys that they are, and nothing else
       expect([Object.keys(events), Object.keys(traits)]).toEqual([[event], []])
       expect(Object.getPrototypeOf(events)).toBe(Object.prototype)
       expect(accepts(events[event], { [name]: description })).toBe(true)
+      expect(accepts(events[event], {})).toBe(true) // Also where every object of JavaScript has that property.
       if (findings.length === 0) expect(accepts(events[event], { [name]: 1 })).toBe(false)
       expect(code).not.toMatch(/[\p{Cf}\p{Zl}\p{Zp}]/u)
     }),
@@ -271,12 +253,6 @@ it.each(['zod', 'valibot', 'typescript', 'json-schema'])(
   },
 )
 
-it('names and texts of strangers are escaped in XML', async () => {
-  const { p, m, xml } = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m: track('<B>\u001b', {}), xml: '' })
-  await hookline(['types', '--check', p, m, '--junit', xml])
-  expect(await readFile(xml, 'utf8')).toContain('name="&#60;B&#62;')
-})
-
 const items = { type: 'array', items: { required: ['sku'] } }
 const broken = { ...ORDER, properties: { ...ORDER.properties, items } }
 const messages = [
@@ -288,34 +264,17 @@ const messages = [
   '{"type":"page","userId":"u-1"}',
 ].join('\n')
 const rules = [{ key: 'A', jsonSchema: broken }, ...['B', 'D'].map((key) => ({ key, jsonSchema: ORDER }))]
-const sources = () => files({ p: plan(...rules), m: messages, xml: '' })
 
-it('--check tells what breaks the plan, with counts and a message of each', async () => {
-  const { p, m } = await sources()
+it('--check tells what breaks the plan, with counts and a message of each: in lines, as JSON and as XML', async () => {
+  const { p, m, xml } = await files({ p: plan(...rules), m: messages, xml: '' })
 
-  const { code, stdout, stderr } = await hookline(['types', '--check', m, p])
-
-  const lines = stdout.trimEnd().split('\n')
-  expect(lines.map((line) => line.slice(0, 7))).toEqual([
-    'fail  A',
-    '       ',
-    '       ',
-    '       ',
-    'fail  C',
-    'skip  B',
-    'pass  D',
-  ])
-  expect(lines[1]).toMatch(/items\[\]\.sku .*: 2 messages, .* m-2$/)
-  expect(stderr).toMatch(/^1 .*, 1 .*, 1 .*, 1 .*\n$/)
-  expect(stdout).not.toContain('example.com')
-  expect(code).toBe(1)
-})
-
-it('--check prints JSON and writes XML', async () => {
-  const { p, m, xml } = await sources()
-
+  const lines = await hookline(['types', '--check', m, p])
   const { code, stdout } = await hookline(['types', '--check', p, m, '--json', '--junit', xml])
 
+  expect(lines.stdout.match(/^\w+ {2}\w\b/gm)).toEqual(['fail  A', 'fail  C', 'skip  B', 'pass  D'])
+  expect(lines.stdout).toMatch(/^ +items\[\]\.sku .*: 2 messages, .* m-2$/m)
+  expect(lines.stdout).not.toContain('example.com')
+  expect([lines.code, lines.stderr]).toEqual([1, expect.stringMatching(/^1 .*, 1 .*, 1 .*, 1 .*\n$/)])
   const faults = [
     { path: 'items[].sku', text: expect.any(String), count: 2, messageId: 'm-2' },
     { path: 'total', text: expect.any(String), count: 1, messageId: 'm-2' },

@@ -22,10 +22,7 @@ async function types(plan: unknown, ...messages: string[]) {
 
 it.each([
   ['a part of oneOf', { oneOf: [{ type: 'object', patternProperties: { '^a': { type: 'string' } } }, TEXT] }],
-  ['a reference in oneOf', { oneOf: [{ $ref: 'https://x.example/z' }, { type: 'string' }] }],
   ['a reference in not', { enum: ['x'], not: { $ref: 'https://x.example/z' } }],
-  ['a reference in if', { if: { $ref: '#/none' }, else: { type: 'number' } }],
-  ['a property of every object in oneOf', { oneOf: [{ type: 'object', properties: { constructor: {} } }, TEXT] }],
 ])('what is given up accepts any value: %s', async (_what, schema) => {
   const { code, findings } = write(of(schema), 'zod', 'A')
   expect(findings.length).toBeGreaterThan(0)
@@ -34,14 +31,9 @@ it.each([
 })
 
 it.each([
-  ...[
-    '{"type":"string","pattern":"(?i)abc"}',
-    '{"enum":["x"],"pattern":"^\\\\@x"}',
-    '{"type":"string","required":true}',
-  ],
-  ...['{"enum":["x"],"required":"yes"}', '{"enum":"x"}', '{"enum":[]}', '{"type":"object","properties":null}'],
-  ...['{"type":"string","minLength":"5"}', '{"type":"number","minimum":"5"}', '{"type":"number","multipleOf":0}'],
-  ...['{"type":[]}', '{"type":"foo"}', '{"$recursiveRef":"#"}'],
+  ...['{"type":"string","pattern":"(?i)abc"}', '{"type":"string","required":true}', '{"enum":"x"}', '{"enum":[]}'],
+  ...['{"type":"object","properties":null}', '{"type":"string","minLength":"5"}', '{"type":"number","minimum":"5"}'],
+  ...['{"type":"number","multipleOf":0}', '{"type":[]}', '{"$recursiveRef":"#"}'],
 ])('a keyword with a value that no JSON Schema has is named, and ends nothing: %s', async (text) => {
   const schema = JSON.parse(text)
   const { code, stdout, stderr } = await types(of(schema))
@@ -50,48 +42,22 @@ it.each([
   expect(await types(of(schema), message({ a: true }))).toMatchObject({ code: 0 })
 })
 
-it('what Ajv has beyond JSON Schema ends nothing', async () => {
-  const odd = { type: 'string', $async: true, nullable: true, 'x-m': { $id: 'abc' } }
-  const { code, events } = { ...(await types(of(odd))), ...runCode((await types(of(odd))).stdout) }
-  expect([code, accepts(events.A, { a: null }), accepts(events.A, { a: 1 })]).toEqual([0, true, false])
-  expect(await types(of(odd), message({ a: null }))).toMatchObject({ code: 0 })
-})
-
-it('a check sees through a reference what `unevaluatedProperties` sees', async () => {
-  const plan = {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
-    $defs: { s: { type: 'object', properties: { x: { type: 'string' } } } },
-    ...of({ $ref: '#/$defs/s', properties: { y: { type: 'number' } }, unevaluatedProperties: false }),
-  }
-  expect(await types(plan, message({ a: { x: '1', y: 1 } }))).toMatchObject({ code: 0 })
-  expect(await types(plan, message({ a: { z: 1 } }))).toMatchObject({ code: 1 })
-})
-
-it.each([
-  ['anyOf', { anyOf: [TEXT, { type: 'number' }] }, true],
-  ['a property of that name', { type: 'object', properties: { oneOf: TEXT } }, { oneOf: 4 }],
-])('a check names the fault once: %s', async (_what, schema, value) => {
-  const { stdout } = await types(of(schema), message({ a: value }))
+it('a check names a fault once, not again for each part of anyOf', async () => {
+  const { stdout } = await types(of({ anyOf: [TEXT, { type: 'number' }] }), message({ a: true }))
   expect(jsonLines(stdout)).toMatchObject([{ faults: [{}] }])
 })
 
 it.each<[string, string, string, string]>([
-  ['multipleOf', '{"type":"number","multipleOf":0.01}', '[19.99, 123456789.01, -0.07, 1e21, 0]', '[19.999, 1e-7]'],
-  ['multipleOf of a small number', '{"type":"number","multipleOf":1e-7}', '[3e-7, 1]', '[1.5e-7]'],
-  ...['constructor', 'toString', 'valueOf', 'hasOwnProperty'].map((name) => {
-    const schema = `{"properties":{"${name}":{"type":"number"}},"additionalProperties":false}`
-    const names = [`properties, ${name}`, schema] as const
-    return [...names, `[{}, {"${name}":1}]`, `[{"other":1}, {"${name}":"x"}]`] as [string, string, string, string]
-  }),
+  [
+    'properties',
+    '{"properties":{"constructor":{"type":"number"}}}',
+    '[{}, {"constructor":1}]',
+    '[{"constructor":"x"}]',
+  ],
   ['properties, __proto__', '{"properties":{"__proto__":{}},"additionalProperties":false}', '[{}]', '[{"other":1}]'],
   ['required', '{"type":"object","required":["constructor"]}', '[{"constructor":1}]', '[{}]'],
   ['dependentRequired', '{"dependentRequired":{"toString":["b"]}}', '[{}, {"toString":1,"b":1}]', '[{"toString":1}]'],
-  [
-    'uniqueItems',
-    '{"type":"array","uniqueItems":true}',
-    '[[{"toString":""}, {"toString":"x"}], [{"valueOf":1}, {}], [{"constructor":1}, {"constructor":2}], [1, "1"]]',
-    '[[{"toString":""}, {"toString":""}], [{"a":1,"b":[{"valueOf":1}]}, {"b":[{"valueOf":1}],"a":1}], [0, -0]]',
-  ],
+  ['uniqueItems', '{"uniqueItems":true}', '[[{"toString":""}, {"toString":"x"}], [1, "1"]]', '[[{"a":1}, {"a":1}]]'],
   ['enum', '{"enum":[{"a":1,"toString":""},1]}', '[{"toString":"","a":1}, 1]', '[{"toString":""}, {"a":1}, "1"]'],
   ['const', '{"const":{"valueOf":[]}}', '[{"valueOf":[]}]', '[{}, {"valueOf":{}}, {"toString":""}]'],
 ])('a check judges what Ajv misjudges: %s', async (_what, text, ...values) => {
@@ -101,18 +67,6 @@ it.each<[string, string, string, string]>([
   expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ broken: wrong?.length }] })
   expect(await types(schema, ...(right ?? []))).toMatchObject({ code: 0 })
 })
-
-it.each(['zod', 'valibot'] as const)(
-  'a check takes a number that is too large for one for no multiple: %s',
-  async (target) => {
-    const large = message({ a: 'LARGE' }).replace('"LARGE"', '1e400')
-    const { code, stdout } = await types(of({ type: 'number', multipleOf: 0.01 }), large, message({ a: 1 }))
-    expect({ code, results: jsonLines(stdout) }).toMatchObject({ code: 1, results: [{ broken: 1 }] })
-    const written = write(of(JSON.parse('{ "enum": [1e400, 2], "multipleOf": 0.01 }')), target, 'A')
-    expect(accepts(runCode(written.code).events.A, { a: 2 })).toBe(true)
-    expect(accepts(runCode(written.code).events.A, { a: Number.POSITIVE_INFINITY })).toBe(false)
-  },
-)
 
 it('a check goes on after a message that nests deeper than the stack', async () => {
   const deep = `{"type":"track","event":"A","userId":"u","properties":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`
@@ -134,12 +88,7 @@ it('a check counts events of names that are data, or long, together', async () =
 describe('a plan', () => {
   it('about a property named like a part of a message keeps it', async () => {
     const traits = { type: 'object', properties: { traits: { type: 'array' } }, required: ['traits'] }
-    const context = { type: 'object', properties: { context: { type: 'object' } } }
-    const properties = { type: { const: 'track' }, event: { const: 'A' }, properties: context }
-    const whole = { type: 'object', properties }
-
     expect((await types([rule('A', traits)])).stdout).toContain('traits: z.array(z.unknown())')
-    expect((await types({ anyOf: [whole] })).stdout).toContain('context: z.looseObject({})')
   })
 
   describe('of whole messages', () => {
@@ -149,24 +98,15 @@ describe('a plan', () => {
     const sections = { context: {}, properties: total, traits: {} }
     const beside = { ...ids, ...sections, type: { const: 'track' }, event: {} }
     const nullable = { ...total, type: ['object', 'null'] }
-    const strict = { context: of({}, ['ip']), properties: total, traits: { minProperties: 1 } }
     const common = (fields: object, required?: string[]) => rule('', of(fields, required), 'COMMON')
     const eitherId = { anyOf: [{ required: ['userId'] }, { required: ['anonymousId'] }] }
 
     it.each<[string, object[], string[]]>([
       ['with fields beside', [rule('A', of(beside, ['userId', 'properties']))], [...Object.keys(ids), 'type', 'event']],
-      ['of two sections and any field', [rule('A', of({ context: {}, properties: total, tenant: {} }))], ['tenant']],
       ['of one section and a field', [rule('A', of({ properties: total, userId: {} }))], ['userId']],
       ['of sections that may be null', [rule('A', of({ context: { type: ['object'] }, properties: nullable }))], []],
-      ['of sections that say more than is checked', [rule('A', of(strict))], ['context', 'traits']],
       ['of a required field', [rule('A', of(sections, ['userId', 'context']))], ['userId']],
-      ['of a misplaced `required`', [rule('A', of({ ...sections, required: ['properties'] }))], ['required']],
       ['beside a common rule of fields', [rule('A', of(sections)), common(ids, ['userId'])], Object.keys(ids)],
-      [
-        'beside a common rule of sections and fields',
-        [rule('A', of(sections)), common({ ...sections, properties: {}, ...ids }, ['userId'])],
-        Object.keys(ids),
-      ],
       ['beside a common rule of ids', [rule('A', of(sections)), rule('', eitherId, 'COMMON')], ['properties']],
     ])('is about their sections: %s', async (_what, rules, notChecked) => {
       const { code, stdout, stderr } = await types(rules)
@@ -191,21 +131,7 @@ describe('a plan', () => {
       expect(stderr).toMatch(new RegExp(`^${type} traits: .*\`groupId\``, 'm'))
     })
 
-    it('that are put together elsewhere is named, and is no schema of properties', async () => {
-      const { stdout, stderr } = await types([rule('A', { allOf: [of(ids), of(sections)] })])
-      expect(stderr).toMatch(/^A: .*allOf.*`properties`.*\n$/)
-      expect(stdout).toContain('A: z.looseObject({}),')
-    })
-
-    it('of plain JSON Schema says what stands beside the section', async () => {
-      const whole = { ...of({ ...sections, ...ids, type: { const: 'track' }, event: { const: 'A' } }), title: 'A' }
-      const { stdout, stderr } = await types(whole)
-      expect(stdout).toContain('total: z.number(),')
-      expect(stderr.match(/`\w+`/g)).toEqual(Object.keys(ids).map((name) => `\`${name}\``))
-    })
-
     it.each([
-      ['a property of that name that is no object', { properties: { type: 'array' }, agent: {} }],
       ['an object of that name beside other properties', { properties: { type: 'object' }, agent: {} }],
       ['names of fields alone', { userId: {}, type: {} }],
     ])('is none: %s', async (_what, properties) => {
@@ -213,25 +139,6 @@ describe('a plan', () => {
       expect(stderr).toBe('')
       for (const name of Object.keys(properties)) expect(stdout).toContain(`    ${name}: z.`)
     })
-  })
-
-  it('of messages, of which one has no schema in a receiver, has the others', async () => {
-    const part = (type: string) => ({ type: 'object', properties: { type: { const: type }, event: { const: 'A' } } })
-    const { stdout, stderr } = await types({ anyOf: [part('track'), { properties: { type: { const: 'page' } } }] })
-    expect(Object.keys(runCode(stdout).events)).toEqual(['A'])
-    expect(stderr).toMatch(/\b1 .*\btrack, identify and group\b/)
-  })
-
-  it('that no message matches is named', async () => {
-    const closed = { type: 'object', additionalProperties: false, properties: { x: {} } }
-    const common = { type: 'object', properties: { app: { type: 'string' } }, required: ['app'] }
-    expect((await types([rule('A', closed), rule('', common, 'COMMON')])).stderr).toMatch(/^A: .*\n$/)
-  })
-
-  it('has the keywords beside a reference since $defs, and says so before', async () => {
-    const at = (name: string) => ({ [name]: { s: { type: 'string' } }, ...of({ $ref: `#/${name}/s`, maxLength: 3 }) })
-    expect((await types(at('$defs'))).stdout).toContain('{0,3}')
-    expect((await types(at('definitions'))).stderr).toMatch(/`maxLength`.*2019-09/)
   })
 
   const twice = (at: number) => ({ properties: { a: { $ref: `#/d/${at}` }, b: { $ref: `#/d/${at}` } } })
@@ -252,39 +159,7 @@ describe('a plan', () => {
   })
 })
 
-it('a pattern with half a character stays what it is', () => {
-  const { code } = write(of({ type: 'string', pattern: '[\ud83d]x' }), 'zod', 'A')
-  expect(code).toBe(code.toWellFormed())
-})
-
-it('one message without an id is no plan', async () => {
-  const told = { title: 'Jane', description: 'secret' }
-  const { code, stderr } = await types({ type: 'track', event: 'A', properties: { email: 'x' }, ...told })
-  expect(code).toBe(2)
-  expect(stderr).not.toMatch(/Jane|secret/)
-})
-
-it('types of RudderStack beside custom ones, and properties within one without a type, are kept', async () => {
-  const documents = [
-    'kind: events\nspec: { events: [{ id: e, name: A, event_type: track }] }',
-    `kind: properties
-spec:
-  properties:
-    - { id: home, name: home, types: ["#custom-type:code", "null"] }
-    - { id: list, name: list, type: array, item_types: ["#custom-type:code", number] }
-    - { id: nest, name: nest }`,
-    'kind: custom-types\nspec: { types: [{ id: code, name: Code, type: string, config: { min_length: 1 } }] }',
-    `kind: tracking-plan
-spec:
-  rules:
-    - event: "#event:e"
-      properties:
-        - { property: "#property:home", required: true }
-        - { property: "#property:list" }
-        - { property: "#property:nest", properties: [{ property: "#property:home", required: true }] }`,
-  ]
-  const { stdout } = await types(documents.map((document) => `version: rudder/v1\n${document}\n`).join('---\n'))
-  expect(stdout).toContain('home: z.string().min(1).nullable()')
-  expect(stdout).toContain('list: z.array(z.union([z.string().min(1), z.number()])).optional()')
-  expect(stdout).toMatch(/nest: z\.object\({\s+home: z\.string\(\)\.min\(1\)\.nullable\(\),\s+}\)\.optional\(\)/)
+it('one message without an id is no plan, and not quoted', async () => {
+  const { code, stderr } = await types({ type: 'track', event: 'A', properties: { email: 'x' }, title: 'Jane' })
+  expect([code, stderr]).toEqual([2, expect.not.stringContaining('Jane')])
 })

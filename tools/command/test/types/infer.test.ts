@@ -64,21 +64,6 @@ it('a rule is that of the properties of an event, and of the traits', () => {
   expect(findings).toEqual([{ place: 'page', text: expect.stringContaining('once') }])
 })
 
-it('a rule says how often a property came that is not always there', () => {
-  const propertiesOf = (index: number) => (index < 1_100 ? { b: 1, a: { c: 1 } } : { a: {} })
-  const { schema } = infer(times(1_204, (index) => track(propertiesOf(index), 'x', index)))
-  expect(schema).toEqual({
-    $comment: '1 204 messages, 1 day',
-    type: 'object',
-    properties: {
-      a: { type: 'object', properties: { c: { $comment: 'in 1 100 of 1 204', type: 'number' } } },
-      b: { $comment: 'in 1 100 of 1 204', type: 'number' },
-    },
-    required: ['a'],
-  })
-  expect(Object.keys(schema.properties ?? {})).toEqual(['a', 'b'])
-})
-
 it.each<[string, readonly (object | undefined)[], boolean]>([
   ['19 messages had it', times(19, () => ({ a: 1 })), false],
   ['20 messages had it', times(20, () => ({ a: 1 })), true],
@@ -88,16 +73,6 @@ it.each<[string, readonly (object | undefined)[], boolean]>([
   const { schema } = infer(properties.map((each) => track(each)))
   expect(JSON.stringify(schema).includes('"required":["a"]')).toBe(isRequired)
   if (!isRequired) expect(JSON.stringify(schema)).not.toContain('required')
-})
-
-it.each<[string, unknown]>([
-  ['an object', { b: 1 }],
-  ['a list', [{ b: 1 }]],
-  ['a map', { 1: { b: 1 } }],
-])('a rule requires a property within %s only of 20 messages', (_what, a) => {
-  const inside = (count: number) =>
-    JSON.stringify(infer(times(40, (index) => track(index < count ? { a } : {}))).schema).includes('required')
-  expect([inside(19), inside(20)]).toEqual([false, true])
 })
 
 it('a rule of names that objects inherit has them as its own', () => {
@@ -116,38 +91,19 @@ it('a rule of names that objects inherit has them as its own', () => {
 it.each<[unknown[], object]>([
   [[null], { type: 'null' }],
   [[true, false], { type: 'boolean' }],
-  [[1, -2, 3.0], { type: 'number' }],
   [[1, 0.5], { type: 'number' }],
-  [[2 ** 53], { type: 'number' }],
   [['x'], { type: 'string' }],
   [[[]], { type: 'array' }],
   [[[1], ['x']], { type: 'array', items: { type: ['number', 'string'] } }],
-  [[[[1]], []], { type: 'array', items: { type: 'array', items: { type: 'number' } } }],
   [['x', null, 1], { type: ['null', 'number', 'string'] }],
-  [
-    [[{ a: 1 }, { a: 2, b: null }], { c: 'x' }],
-    {
-      type: ['array', 'object'],
-      properties: { c: { $comment: 'in 1 of 1', type: 'string' } },
-      items: {
-        type: 'object',
-        properties: { a: { $comment: 'in 2 of 2', type: 'number' }, b: { $comment: 'in 1 of 2', type: 'null' } },
-      },
-    },
-  ],
 ])('the types of %j are in its schema', (values, schema) => {
   expect(schemaOf(values)).toEqual(schema)
 })
 
 it('types that differ are a finding, but for null', () => {
-  const [total] = findingsOf({ total: 1 }, { total: '1' }, { total: 2 }, { total: null })
-  const [sku] = findingsOf({ items: [{ sku: 1 }, { sku: [true] }, { sku: {} }] })
-
-  expect(total).toMatch(/^Order Completed: total .*number \(2\) .*text \(1\)$/)
-  expect(sku).toMatch(/^Order Completed: items\[\]\.sku .*array \(1\), .*number \(1\) .*object \(1\)$/)
+  const [sku] = findingsOf({ items: [{ sku: 1 }, { sku: [true] }, { sku: {} }, { sku: 2 }] })
+  expect(sku).toMatch(/^Order Completed: items\[\]\.sku .*number \(2\), .*array \(1\) .*object \(1\)$/)
   expect(findingsOf({ total: 1 }, { total: null }, { total: 1.5 })).toEqual([])
-  const traits = [1, 'x'].map((plan): Seen => ({ message: { type: 'identify', userId: 'u', traits: { plan } }, at: 0 }))
-  expect(infer(traits).findings).toMatchObject([{ place: 'identify traits: plan' }])
 })
 
 it.each([
@@ -207,35 +163,6 @@ it.each(['line1', 'utm_source', 'Item 42', 'ipv4', 'sha256', '$set', 'größe', 
   },
 )
 
-it.each<[string, unknown[], object]>([
-  ['formats', ['2026-01-15', 'x', 'x'], { type: 'string' }],
-  ['elements', [[1], ['x'], []], { type: 'array', items: { type: ['number', 'string'] } }],
-  ['maps', [{ a: 'x' }, { 1: 1 }, {}], { type: 'object', additionalProperties: { type: ['number', 'string'] } }],
-  ['maps without data', [keysOf(60), keysOf(60, 1), {}], { type: 'object', additionalProperties: { type: 'number' } }],
-  [
-    'objects',
-    [{ a: 1, b: 1 }, { a: 'x' }, { a: null }],
-    {
-      type: 'object',
-      properties: {
-        a: { $comment: 'in 3 of 3', type: ['null', 'number', 'string'] },
-        b: { $comment: 'in 1 of 3', type: 'number' },
-      },
-    },
-  ],
-  ['texts', sizes(11), { type: 'string' }],
-  ['a text that is too long', times(30, (index) => 'x'.repeat(index === 9 ? 51 : 1)), { type: 'string' }],
-  ['few texts', times(30, (index) => `text ${index % 2}`), { type: 'string', enum: ['text 0', 'text 1'] }],
-])('keys that are data join %s, whenever the first key that is data comes', (_what, values, schema) => {
-  const named = values.map((value, index) => ({ [`key ${letterOf(index)}`]: value }))
-  for (let at = 0; at <= named.length; at += 1) {
-    const objects = [...named.slice(0, at), { 42: values[0] }, ...named.slice(at)]
-    const counted = JSON.stringify(schemaOf(objects, true))
-    const joined = JSON.parse(counted.replaceAll('in 2 of 4', 'in 1 of 3').replaceAll('in 4 of 4', 'in 3 of 3'))
-    expect(joined).toEqual({ type: 'object', additionalProperties: schema })
-  }
-})
-
 it('keys that are data are left out of the properties themselves, and counted', () => {
   const { schema, findings } = infer([track({ a: 1, 'ada@example.com': 1, 42: 1 }), track({ 'bob@example.com': {} })])
   expect(Object.keys(schema.properties ?? {})).toEqual(['a'])
@@ -278,38 +205,16 @@ it('memory is bounded in depth', () => {
   expect(schema).toHaveProperty(path, { $comment: 'in 2 of 2' })
 })
 
-it('memory is bounded in events', () => {
-  const { rules, findings } = infer(times(10_002, (index) => track({}, `Viewed page ${index}`)))
-  expect(rules).toHaveLength(10_000)
-  expect(findings).toEqual([{ place: 'track', text: expect.stringMatching(/2 times .*10 000/) }])
-})
+it('memory is bounded in events, in keys of an event, and in all places together', () => {
+  const events = infer(times(10_002, (index) => track({}, `Viewed page ${index}`)))
+  const keys = infer([track(Object.fromEntries(times(10_001, (index) => [`k${index}`, 1])))])
+  const places = infer(times(2_100, (index) => track(keysOf(100), `event ${index}`)))
 
-it('memory is bounded in keys of an event', () => {
-  const { findings } = infer([track(Object.fromEntries(times(10_001, (index) => [`k${index}`, 1])))])
-  expect(findings[1]).toEqual({ place: 'Order Completed', text: expect.stringMatching(/once .*10 000/) })
-})
-
-it('memory is bounded in all places together', () => {
-  const inference = createInference({ enums: false })
-  const hundred = keysOf(100)
-
-  for (let index = 0; index < 2_100; index += 1) inference.add(track(hundred, `event ${index}`))
-
-  expect(inference.findings()).toEqual([{ place: 'all messages', text: expect.stringContaining('200 000') }])
-  const places = inference.rules().map(({ schema }) => Object.keys(schema.properties as object).length)
-  expect(places.reduce((total, each) => total + each)).toBe(200_000)
-})
-
-it('memory is bounded in maps, which use one place for all of their values', () => {
-  const inference = createInference({ enums: false })
-  const [sixty, hundred] = [keysOf(60), keysOf(100)]
-
-  for (let index = 0; index < 3_500; index += 1) inference.add(track({ byUser: { [`u${index}`]: sixty } }))
-  for (let index = 0; index < 2_100; index += 1) {
-    for (const ratings of [hundred, { 42: 1 }]) inference.add(track({ ratings }, `event ${index}`))
-  }
-
-  expect(inference.findings()).toEqual([])
+  expect(events.rules).toHaveLength(10_000)
+  expect(events.findings).toEqual([{ place: 'track', text: expect.stringMatching(/2 times .*10 000/) }])
+  expect(keys.findings[1]).toEqual({ place: 'Order Completed', text: expect.stringMatching(/once .*10 000/) })
+  expect(places.findings).toEqual([{ place: 'all messages', text: expect.stringContaining('200 000') }])
+  expect(places.rules.flatMap(({ schema }) => Object.keys(schema.properties as object))).toHaveLength(200_000)
 })
 
 /** Up to 120 of 200 keys. */

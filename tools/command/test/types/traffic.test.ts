@@ -3,7 +3,6 @@
 import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { PassThrough } from 'node:stream'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 import { fixtures } from 'hookline/testing'
@@ -44,9 +43,7 @@ it('lines hold a message each, and when it was sent', async () => {
 
 it('lines may have empty and numeric ids, numeric times and null sections, as real senders write them', async () => {
   const fields = { userId: '', anonymousId: 5, timestamp: 1_768_469_400, properties: null }
-
   const { seen, skipped } = (await readTraffic(await write(line('A', fields)))) ?? {}
-
   expect(skipped).toEqual({})
   expect(seen).toMatchObject([{ at: Date.UTC(2026, 0, 15, 9, 30), message: { anonymousId: '5' } }])
   expect(seen?.[0]?.message).not.toHaveProperty('properties')
@@ -147,35 +144,18 @@ it.each<[string, () => Promise<string>, RegExp]>([
   ['does not exist', async () => join(folder, 'missing'), /SOURCE.*missing/],
   ['is a directory', async () => folder, /SOURCE.*directory/],
   ['is empty', () => write(''), /SOURCE.*\.txt.*empty/],
-  ['has only blank lines', () => write('\n \n'), /SOURCE.*\.txt.*empty/],
   ['is another URL', async () => 'https://ada:x@example.com/', /^(?!.*ada)SOURCE/],
   ['is a broken URL', async () => 'redis:/x', /^SOURCE.*URL/],
   ['is a damaged database', () => write(`SQLite format 3\0${'x'.repeat(100)}`), /\.txt.*not a SQLite database/],
-  ['is an empty store of listen', emptyStore, /SOURCE.*\.txt.*empty/],
   ['is a history without messages', emptyQueue, /SOURCE.*\.txt.*empty.*history/],
-  ['is a database of something else', otherDatabase, /\.txt.*no queues/],
 ])('a source that %s is wrong usage', async (_what, create, message) => {
   const failed = readTraffic(await create())
   await expect(failed).rejects.toThrow(UsageError)
   await expect(failed).rejects.toThrow(message)
 })
 
-async function emptyStore(): Promise<string> {
-  const path = newPath()
-  createStore(path).close()
-  return path
-}
-
 async function emptyQueue(): Promise<string> {
   const path = newPath()
   await createEmptyQueue(path)
-  return path
-}
-
-async function otherDatabase(): Promise<string> {
-  const path = newPath()
-  const database = new DatabaseSync(path)
-  database.exec('CREATE TABLE x (y)')
-  database.close()
   return path
 }
