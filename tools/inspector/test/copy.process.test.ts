@@ -10,7 +10,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { needs } from '../../../test/support/needs.ts'
 import { runs } from '../../../test/support/properties.ts'
-import { copyAsCurl, copyAsTest, quoteForShell } from '../src/page/copy.ts'
+import { copyAsCurl, copyAsTest } from '../src/page/copy.ts'
 import { bodyOf, detailOf, NASTY, row } from './copied.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -69,19 +69,6 @@ describe('a copy as curl', needs('POSIX'), () => {
 
     const headers = args.flatMap((arg, index) => (args[index - 1] === '-H' ? [arg] : []))
     expect(headers).toEqual(["content-type: text/plain; a='$(id)'", 'x-empty;'])
-  })
-
-  it('adds no content type to a message without one', () => {
-    expect(runShell(copyAsCurl(detailOf(bodyOf(Buffer.from('{}'))))).args).toContain('content-type:')
-  })
-
-  it('quotes any text', () => {
-    const text = fc.string({ unit: fc.constantFrom(...`'"\\$\`!\n a-😀`), maxLength: 20 })
-    const check = fc.property(fc.array(text, { minLength: 1, maxLength: 10 }), (texts) => {
-      expect(runShell(`curl ${texts.map(quoteForShell).join(' ')}`).args).toEqual(texts)
-    })
-
-    fc.assert(check, { numRuns: runs(40) })
   })
 })
 

@@ -120,27 +120,6 @@ it.each(Object.entries(MISMATCHES))('what does not match is counted by field: %s
   ])
 })
 
-it('what does not match of a custom message is named in its whole body, in a batch, too', async () => {
-  const { receiver, lines } = inspect({ custom: z.object({ id: z.number() }), batches: true })
-
-  await deliver(receiver, { id: 'a' })
-  await deliver(receiver, JSON.stringify([{ id: 1 }, 'text']))
-
-  const fields = ['body.id', 'body'].map((path) => ({ path, count: 1 }))
-  expect(await lines()).toMatchObject([{ type: 'custom', count: 3, failed: 2, fields }])
-})
-
-it('what does not match is no handler that fails, and comes before what matches, however rare it is', async () => {
-  const { receiver, lines } = inspect({ events: { ...events, Other: z.object({}) }, batches: true })
-  receiver.on('track', () => Promise.reject(new Error('down')))
-
-  for (const message of [of('Other'), JSON.stringify([of('Other'), of('Other')]), of('Order Completed')]) {
-    await deliver(receiver, message)
-  }
-
-  expect(summaryOf(await lines())).toEqual(['Order Completed 1 1 true', 'Other 3 0 true'])
-})
-
 it('what does not match has 20 fields at most, and shows keys that look like names', () => {
   const counts = createEventCounts('shop', setUp().clock)
   const fail = (keys: readonly (string | { readonly key: string })[]) => {

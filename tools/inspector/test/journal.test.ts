@@ -3,10 +3,7 @@
 import { gzipSync } from 'node:zlib'
 import { manualClock } from 'hookline/testing'
 import { expect, it, vi } from 'vitest'
-import type { CollectedEvent, CollectorObserver } from '../../../src/collect/collector-events.ts'
 import { addStep, describeMessage, type LoggedHead, setBody } from '../src/logged-message.ts'
-import { createSeries } from '../src/series.ts'
-import { watchCollector } from '../src/watch-outbound.ts'
 import { keptBy } from './support.ts'
 
 function setUp(keep = {}) {
@@ -31,13 +28,6 @@ it('keeps the newest, and refused requests push no messages out', () => {
   for (let index = 0; index < 9; index += 1) add('forged', refused)
   expect(ids()).toEqual([13, 12, 4, 3, 2])
   expect(['a', 'b', 'c', 'd'].map((id) => journal.find('shop', id)?.id)).toEqual([undefined, 2, 3, 4])
-})
-
-it('a body that is a part of more is copied, one that is whole is not', () => {
-  const { add } = setUp()
-  const whole = new Uint8Array(10)
-  const bodies = [whole, whole.subarray(2)].map((bytes) => add(bytes).body)
-  expect(bodies.map(({ buffer }) => buffer === whole.buffer)).toEqual([true, false])
 })
 
 it('keeps at most so many bytes, but one message, however large it is', () => {
@@ -122,13 +112,6 @@ it('parses no more than 250 KB to forget a user: what is left over, and may be a
   expect([parsed <= 250_000, count, ids().length]).toEqual([true, 8, 3])
 })
 
-it('shows nothing for an id that no message has', () => {
-  const { journal, add } = setUp({ messages: 3 })
-  expect(journal.detail(0)).toBeUndefined()
-  for (const each of ['a', 'b', 'c', 'd']) add(each)
-  expect([0, 1, 5].map((id) => journal.detail(id))).toEqual([undefined, undefined, undefined])
-})
-
 it.each([
   ['{"writeKey":"k-1","batch":[{"writeKey" : "k-1"}]}', '{"writeKey":"…","batch":[{"writeKey" : "…"}]}'],
   [String.raw`{"write\u004bey":"k-1"}`, String.raw`{"write\u004bey":"…"}`],
@@ -159,39 +142,6 @@ it.each([
   const bodyOf = (given = {}) => journal.detail(add(bytes, given).id)?.body
   expect(bodyOf(collected)).toEqual({ size: bytes.length })
   expect(bodyOf()).toMatchObject({ size: bytes.length, [shown]: expect.any(String) })
-})
-
-it.each([
-  [32_000, 'user-1'],
-  [33_000, undefined],
-])('a body of about %i characters that was collected shows the user %s in the list', (length, user) => {
-  const { journal } = setUp()
-  const bytes = Buffer.from(JSON.stringify({ userId: 'user-1', pad: 'x'.repeat(length) }))
-  const answer = { source: 'web', status: 200, accepted: 1, refused: 0, messageIds: ['m'], at: 0, durationMs: 1 }
-  const event = { request: { path: '/v1/identify', headers: {} }, bytes, ...answer }
-  const observe = ({ answered }: CollectorObserver): (() => void) => {
-    answered?.(event as unknown as CollectedEvent)
-    return () => {}
-  }
-
-  watchCollector('site', { observe }, journal, createSeries(manualClock()))
-
-  const [row] = journal.changesSince(undefined).rows
-  expect([row?.type, row?.user, row?.messageIds]).toEqual(['identify', user, ['m']])
-})
-
-it('a redriven message that has failed again at the same time, by a clock that stands still, is dead', () => {
-  const { journal, add } = setUp()
-  const entries = ['a', 'b'].map((id) => {
-    const entry = add(id)
-    Object.assign(entry, { state: 'dead', endedAt: journal.now() })
-    journal.update(entry)
-    return entry
-  })
-  const { version } = journal
-  journal.update(entries[1] as never)
-  journal.changed('shop', ['a', 'b'], 'redriven', journal.now(), version)
-  expect(entries.map(({ state }) => state)).toEqual(['waiting', 'dead'])
 })
 
 it('of too many steps it keeps the first 10 and the last 90', () => {

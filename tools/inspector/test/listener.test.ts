@@ -2,18 +2,14 @@
 
 import { once } from 'node:events'
 import http, { type IncomingMessage, type RequestListener } from 'node:http'
-import http2 from 'node:http2'
-import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import express5 from 'express'
 import express4 from 'express4'
-import fastify5 from 'fastify'
-import fastify4 from 'fastify4'
+import createFastify from 'fastify'
 import { createReceiver } from 'hookline'
 import { memoryQueue } from 'hookline/queues/memory'
 import { manualClock } from 'hookline/testing'
-import Koa3 from 'koa'
-import Koa2 from 'koa2'
+import Koa from 'koa'
 import { describe, expect, it, vi } from 'vitest'
 import { createHandler, type PageRequest } from '../src/endpoint/listener.ts'
 import { createInspector, type Inspector, type InspectorOptions } from '../src/index.ts'
@@ -28,8 +24,8 @@ function create(options: Pick<InspectorOptions, 'authorize'> = {}): Inspector {
 
 const PATH = '/tools/hookline'
 
-function koa(Framework: typeof Koa3, inspector: Inspector): RequestListener {
-  const app = new Framework()
+function koa(inspector: Inspector): RequestListener {
+  const app = new Koa()
   app.use((context, next) => {
     const { path, url, originalUrl, req, res } = context
     if (!`${path}/`.startsWith(`${PATH}/`)) return next()
@@ -39,8 +35,8 @@ function koa(Framework: typeof Koa3, inspector: Inspector): RequestListener {
   return app.callback()
 }
 
-async function fastify(framework: typeof fastify5, inspector: Inspector): Promise<RequestListener> {
-  const app = framework()
+async function fastify(inspector: Inspector): Promise<RequestListener> {
+  const app = createFastify()
   const onRequest = ({ raw }: { raw: IncomingMessage }, reply: { hijack(): unknown; raw: http.ServerResponse }) => {
     reply.hijack()
     const { url = '' } = raw
@@ -58,10 +54,8 @@ const hosts: Record<string, (inspector: Inspector) => RequestListener | Promise<
       .use(PATH, handler),
   'Express 5, in a router below a router': ({ handler }) =>
     express5().use('/tools', express5.Router().use('/hookline', handler)),
-  'Koa 2': (inspector) => koa(Koa2 as unknown as typeof Koa3, inspector),
-  'Koa 3': (inspector) => koa(Koa3, inspector),
-  'Fastify 4': (inspector) => fastify(fastify4 as unknown as typeof fastify5, inspector),
-  'Fastify 5': (inspector) => fastify(fastify5, inspector),
+  'Koa 3': koa,
+  'Fastify 5': fastify,
 }
 
 async function expectPage(url: string, inspector: Inspector): Promise<void> {
@@ -125,7 +119,6 @@ it('an inspector serves its page itself, on a port of this machine, until it is 
 it.each([
   [undefined, /options/],
   [{}, /`port`/],
-  [{ port: '4040' }, /`port`/],
   [{ port: 65_536 }, /`port`/],
   [{ port: 0, host: '' }, /`host`/],
   [{ port: 0, hots: 'x' }, /`hots`/],
@@ -138,13 +131,6 @@ it.each([
   expect(String(error)).toMatch(name)
 })
 
-it.each([
-  ['Koa as its middleware', {}, () => {}],
-  ['a Fetch host', new Request('http://localhost/'), undefined],
-])('the page is not served by %s', (_which, request, response) => {
-  expect(() => create().handler(request as never, response as never)).toThrow(/`inspector.handler`/)
-})
-
 it('passes on what is not the page', async () => {
   const { handler } = create()
   const origin = await start((request, response) => handler(request, response, () => response.end('the next')))
@@ -152,138 +138,74 @@ it('passes on what is not the page', async () => {
   expect((await fetch(`${origin}/page.js`)).headers.get('content-type')).toContain('javascript')
 })
 
-it('takes a whole URL as the target of a request', async () => {
-  const { handler } = create()
-  const { port } = new URL(await start(handler))
-  const socket = connect(Number(port), '127.0.0.1')
-  closeLater(() => socket.destroy())
-  socket.end(
-    `HEAD http://localhost:${port}/page.css?a HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`,
-  )
-  expect(await text(socket)).toContain('200 OK')
-})
-
-it('says that the body of a request was read before, when nothing is left of it', async () => {
-  const inspector = create()
-  const origin = await start((request, response) => {
-    request.resume().on('end', () => inspector.handler(request, response))
-  })
-  const headers = { ...(OWN_HEADERS as Record<string, string>), origin, ...headerOf(inspector) }
-
-  const answer = await fetch(`${origin}/api/drop`, { method: 'POST', headers, body: '{"part":"receiver"}' })
-
-  expect(answer.status).toBe(500)
-})
-
 describe('a streamed answer', () => {
   const CHUNK = 'x'.repeat(1_000_000)
-  /** Serves one on HTTP/1 and on HTTP/2. Returns what reads it. */
-  const versions: Record<
-    string,
-    (listener: ReturnType<typeof createHandler>) => Promise<() => Promise<NodeJS.ReadableStream>>
-  > = {
-    async 'HTTP/1'(listener) {
-      const origin = await start(listener)
-      return async () => {
-        const [response] = await once(http.get(origin), 'response')
-        closeLater(() => response.destroy())
-        return response
-      }
-    },
-    async 'HTTP/2'(listener) {
-      const server = http2.createServer(listener).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      const session = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-      closeLater(() => {
-        session.destroy()
-        server.close()
-      })
-      return async () => {
-        const stream = session.request({ ':path': '/' })
-        await once(stream, 'response')
-        return stream
-      }
-    },
+
+  async function serve(body: (request: PageRequest) => AsyncGenerator<string>) {
+    const clock = manualClock()
+    const handle = async (request: PageRequest) => ({ status: 200, headers: {}, body: body(request) })
+    const origin = await start(createHandler(handle, clock))
+    const [response] = (await once(http.get(origin), 'response')) as [IncomingMessage]
+    closeLater(() => response.destroy())
+    return { clock, response }
   }
 
-  describe.each(Object.entries(versions))('over %s', (_version, open) => {
-    async function serve(body: (request: PageRequest) => AsyncGenerator<string>) {
-      const clock = manualClock()
-      const handle = async (request: PageRequest) => ({ status: 200, headers: {}, body: body(request) })
-      return { clock, read: await open(createHandler(handle, clock)) }
-    }
-
-    it('comes whole', async () => {
-      const { read } = await serve(async function* () {
-        yield* ['one, ', '', CHUNK, CHUNK]
-      })
-      expect(await text(await read())).toBe(`one, ${CHUNK}${CHUNK}`)
+  it('that fails closes the connection, so that nobody takes it for whole', async () => {
+    const { response } = await serve(async function* () {
+      yield 'one'
+      throw new Error('the disk is on fire')
     })
+    await expect(text(response)).rejects.toThrow()
+  })
 
-    it('that fails closes the connection, so that nobody takes it for whole', async () => {
-      const { read } = await serve(async function* () {
-        yield 'one'
-        throw new Error('the disk is on fire')
-      })
-      await expect(text(await read())).rejects.toThrow()
+  it('whose client leaves ends at once, whatever it waits for', async () => {
+    const ended = vi.fn()
+    const { response } = await serve(async function* ({ signal }) {
+      yield 'one'
+      await once(signal, 'abort').catch(() => {})
+      ended()
     })
+    await once(response, 'data')
+    expect(ended).not.toHaveBeenCalled()
 
-    it('whose client leaves ends at once, whatever it waits for', async () => {
-      let isEnded = false
-      const { read } = await serve(async function* ({ signal }) {
-        try {
-          yield 'one'
-          await once(signal, 'abort')
-        } finally {
-          isEnded = true
-        }
-      })
-      const reader = (await read()) as IncomingMessage
-      await once(
-        reader.on('error', () => {}),
-        'data',
-      )
-      expect(isEnded).toBe(false)
+    response.on('error', () => {}).destroy()
 
-      reader.destroy()
+    await vi.waitFor(() => expect(ended).toHaveBeenCalled())
+  })
 
-      await vi.waitFor(() => expect(isEnded).toBe(true))
-    })
-
-    it('is cut off when its client reads nothing for 30 seconds, and not while it has nothing to say', async () => {
-      const silence = Promise.withResolvers<void>()
-      let [count, isEnded] = [0, false]
-      const { clock, read } = await serve(async function* () {
-        try {
-          await silence.promise
-          for (; ; count += 1) yield CHUNK
-        } finally {
-          isEnded = true
-        }
-      })
-      /** Waits until the sockets hold all that they can. */
-      const stalled = async (): Promise<void> => {
-        for (let [last, quiet] = [-1, 0]; quiet < 300; quiet += 1) {
-          await new Promise((resolve) => setImmediate(resolve))
-          if (count !== last) [last, quiet] = [count, 0]
-        }
+  it('is cut off when its client reads nothing for 30 seconds, and not while it has nothing to say', async () => {
+    const silence = Promise.withResolvers<void>()
+    let [count, isEnded] = [0, false]
+    const { clock, response: reader } = await serve(async function* () {
+      try {
+        await silence.promise
+        for (; ; count += 1) yield CHUNK
+      } finally {
+        isEnded = true
       }
-      const reader = (await read()).on('error', () => {}) // HTTP/2 notices at once.
-      await clock.advance(120_000)
-      expect(isEnded).toBe(false)
-      silence.resolve()
-      await stalled()
-      await clock.advance(29_999)
-      const before = count
-      reader.resume()
-      await vi.waitFor(() => expect(count).toBeGreaterThan(before + 1))
-      reader.pause()
-      await stalled()
-      await clock.advance(29_999)
-      expect(isEnded).toBe(false)
-      await clock.advance(1)
-      await vi.waitFor(() => expect(isEnded).toBe(true))
-      await expect(text(reader)).rejects.toThrow()
     })
+    /** Waits until the sockets hold all that they can. */
+    const stalled = async (): Promise<void> => {
+      for (let [last, quiet] = [-1, 0]; quiet < 300; quiet += 1) {
+        await new Promise((resolve) => setImmediate(resolve))
+        if (count !== last) [last, quiet] = [count, 0]
+      }
+    }
+    reader.on('error', () => {})
+    await clock.advance(120_000)
+    expect(isEnded).toBe(false)
+    silence.resolve()
+    await stalled()
+    await clock.advance(29_999)
+    const before = count
+    reader.resume()
+    await vi.waitFor(() => expect(count).toBeGreaterThan(before + 1))
+    reader.pause()
+    await stalled()
+    await clock.advance(29_999)
+    expect(isEnded).toBe(false)
+    await clock.advance(1)
+    await vi.waitFor(() => expect(isEnded).toBe(true))
+    await expect(text(reader)).rejects.toThrow()
   })
 })

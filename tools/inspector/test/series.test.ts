@@ -15,19 +15,10 @@ function setUp() {
   return { clock, series: createSeries(clock) }
 }
 
-it('a part that nothing happened in has empty intervals', () => {
-  const { clock, series } = setUp()
-  const { from, intervalMs, done, failed, p50, depth } = series.readPart('shop', 1)
-  expect({ from, intervalMs }).toEqual({ from: clock.now() - 55_000, intervalMs: 5_000 })
-  expect([done, failed]).toEqual([Array(12).fill(0), Array(12).fill(0)])
-  expect([p50, depth]).toEqual([Array(12).fill(null), Array(12).fill(null)])
-})
-
 it.each([
   [1, 5_000, 12],
   [15, 5_000, 180],
   [16, 60_000, 16],
-  [9999, 60_000, 240],
 ])('%i minutes are shown in intervals of %i ms', (minutes, intervalMs, count) => {
   const { series } = setUp()
   series.done('shop', 3)

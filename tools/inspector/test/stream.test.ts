@@ -154,16 +154,6 @@ it('streams are 32 at a time; each end frees a place', async () => {
   expect(await ask33rd()).toMatchObject({ status: 503 })
 })
 
-it('a stream whose journal fails loses its place', async () => {
-  const { inspector, journal } = setUp()
-  const changesSince = vi.spyOn(journal, 'changesSince').mockImplementation(() => {
-    throw new Error('the disk is on fire')
-  })
-  for (let count = 0; count < 33; count++) await expect((await open(inspector)).next()).rejects.toThrow('on fire')
-  changesSince.mockRestore()
-  await next(await open(inspector))
-})
-
 async function eventsAfter(machine: ManualClock, stream: AsyncIterator<string>): Promise<Record<string, unknown>> {
   const chunk = next(stream)
   await machine.advance(200)

@@ -147,17 +147,6 @@ describe('a destination', () => {
     expect(counts()).toEqual([0, 0])
   })
 
-  it('a message that is filtered out after its user was forgotten brings nothing back', async () => {
-    const { promise: decided, resolve: decide } = Promise.withResolvers<boolean>()
-    const { destination, clock, journal, rows } = setUp([200], { filter: () => decided })
-    await destination.track({ userId: 'gone', event: 'Sold' })
-    await clock.advance(0)
-    journal.forget('gone')
-    decide(false)
-    await clock.advance(0)
-    expect(rows()).toEqual([])
-  })
-
   it('what was queued before it was watched is a row once it is tried', async () => {
     const { destination, clock, journal, series, stop, rows, steps } = setUp()
     stop()
@@ -263,21 +252,5 @@ describe('a collector', () => {
     for (const secret of [writeKey, 'a guess', basic('a guess').slice('Basic '.length)]) {
       expect(all()).not.toContain(secret)
     }
-  })
-
-  it('a request that is answered after its user was forgotten brings nothing back', async () => {
-    const { promise: taken, resolve: take } = Promise.withResolvers<readonly []>()
-    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
-    const submit = () => {
-      begin()
-      return taken
-    }
-    const { post, journal, rows } = setUp({ sources: [{ name: 'shop', writeKey, destinations: [{ submit }] }] })
-    const answered = post('/v1/batch', { batch: [{ type: 'track', ...call }] })
-    await begun
-    journal.forget('u')
-    take([])
-    await answered
-    expect(rows()).toEqual([])
   })
 })

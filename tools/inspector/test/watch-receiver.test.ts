@@ -187,19 +187,6 @@ it('an authentic message that is invalid is a dead letter, answered 200', async 
   expect(detail()?.deliveryId).toBe((await receiver.deadLetters())[0]?.id)
 })
 
-it('a message that is lost in the queue is a dead letter, in its own row', async () => {
-  const { receiver, clock, rows, detail } = setUpWith(({ work }) => ({
-    work: (handle, options) => work((job, signal) => handle({ ...job, body: Buffer.from('junk') }, signal), options),
-  }))
-
-  await deliver(receiver, fixtures.track)
-  receiver.start()
-  await clock.advance(0)
-
-  expect(rows()).toMatchObject([{ id: 1, state: 'dead', code: 'internal', type: 'track' }])
-  expect(detail()?.body.text).toBe(JSON.stringify(fixtures.track))
-})
-
 it('a message that the inbox could not store is failed, and done once it comes again', async () => {
   let isAway = true
   const { receiver, clock, rows, steps } = setUpWith(({ push }) => ({
@@ -274,37 +261,6 @@ it('a copy of what is handled once is answered, and not handled; what was done s
   expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 503, attempts: 1 }])
   expect(rows()[0]?.code).toBeUndefined()
   expect(counts()).toEqual([1, 1])
-})
-
-it('a copy that comes while the message is handled leaves it done in the end', async () => {
-  const { receiver, clock, handler, rows, steps } = watchHandled(setUpReceiver({ dedupe: memoryDedupe() }))
-  handler.run = () => pause(clock, 50)
-  const first = deliver(receiver, fixtures.track)
-  await clock.advance(0)
-  await deliver(receiver, fixtures.track)
-  expect(rows()).toMatchObject([{ status: 503, code: 'duplicate_in_progress' }])
-  await clock.advance(50)
-  await first
-  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
-  expect(rows()[0]?.code).toBeUndefined()
-  expect(steps()?.filter((what) => what === 'handled')).toHaveLength(1)
-})
-
-it.each([
-  ['a name that is not Latin-1', track(1, { event: '注文 ✓' }), {}],
-  ['a header with several values', track(1), { via: ['one', 'two'] }],
-])('what is handled at once is kept with %s', async (_, message, headers) => {
-  const { receiver, detail } = watch(setUpReceiver())
-  receiver.on('track', function save() {})
-  await sendTo(receiver, message, headers)
-  const { row, body, request, steps = [] } = detail() ?? {}
-  expect(row).toMatchObject({ state: 'done', type: 'track', name: message.event, user: message.userId, attempts: 1 })
-  expect(body?.text).toBe(JSON.stringify(message))
-  for (const [name, value] of Object.entries(headers)) {
-    for (const each of [value].flat()) expect(request?.headers).toContainEqual([name, each])
-  }
-  expect(steps.map(({ what }) => what)).toEqual(['arrived', 'checked', 'handled', 'answered'])
-  expect(steps[2]).toMatchObject({ runs: [{ on: 'track', name: 'save' }] })
 })
 
 it('several handlers are several runs, whatever their names are; the plots count the message once', async () => {
@@ -395,21 +351,6 @@ it('a request that is refused is shown with its path, and explained with it', as
   expect(detail()).toMatchObject({ canExplain: true, row, request })
   const { path, bytes = [] } = journal.refused(rows()[0]?.id ?? 0) ?? {}
   expect([path, Buffer.from(bytes).toString()]).toEqual(['/webhooks/shop', JSON.stringify(fixtures.track)])
-})
-
-it('a user who is forgotten while a handler runs does not come back; a later message does', async () => {
-  const { receiver, handler, rows, journal, clock } = watchHandled(setUpReceiver())
-  handler.run = () => pause(clock, 100)
-  const answered = ['gone', 'stays'].map((userId) => deliver(receiver, track(userId, { userId })))
-  await clock.advance(50)
-  journal.forget('gone')
-  await clock.advance(50)
-  await Promise.all(answered)
-  expect(rows().map(({ user }) => user)).toEqual(['stays'])
-  const later = deliver(receiver, track(3, { userId: 'gone' }))
-  await clock.advance(100)
-  await later
-  expect(rows().map(({ user }) => user)).toEqual(['gone', 'stays'])
 })
 
 it('an attempt of an inbox that ends after its user was forgotten brings nothing back', async () => {

@@ -5,7 +5,6 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { expect, inject } from 'vitest'
-import { sqliteQueue } from '../../../../src/queues-sqlite.ts'
 import { goToView, message, rows, test } from './test.ts'
 
 /** Runs the command while something is done with the URLs that it prints, in their order. */
@@ -43,24 +42,6 @@ test('hookline listen --ui: says what to do while nothing came, and shows what c
     await goToView(page, 'Events')
     await page.getByRole('rowheader', { name: 'Order Completed' }).waitFor()
     expect(await page.getByRole('columnheader', { name: 'Schema' }).count()).toBe(0)
-    await page.goto('about:blank')
-  })
-})
-
-test('hookline queue --ui: opens on the dead letters, and has no views of messages', async ({ open }) => {
-  const path = `${inject('directory')}/queue-ui.sqlite`
-  const queue = sqliteQueue({ path, name: 'jobs' })
-  await queue.push([{ id: crypto.randomUUID(), body: Buffer.from('{"type":"track","event":"Order Lost"}') }])
-  queue.work(async () => ({ deadLetter: 'refused' }), { concurrency: 1 })
-  await queue.drain()
-  await queue.close({ graceMs: 0 })
-
-  await hookline(['queue', path, '--ui'], async (nextUrl) => {
-    const { page } = await open()
-    await page.goto(await nextUrl())
-    await page.locator('.letter').getByText('Order Lost').first().waitFor()
-    const links = await page.getByRole('navigation', { name: 'Views' }).getByRole('link').allInnerTexts()
-    expect(links.map((text) => text.replace(/\s*\d+$/, ''))).toEqual(['Queues', 'Dead letters', 'History'])
     await page.goto('about:blank')
   })
 })

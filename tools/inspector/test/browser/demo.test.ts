@@ -62,32 +62,3 @@ test('every view opens, and asks for nothing that is not there', async ({ open }
   expect(await page.getByRole('alert').allInnerTexts()).toEqual([])
   expect(asked.filter((line) => !line.endsWith(' 200'))).toEqual([])
 })
-
-test('what the views ask for is in the recording: messages, groups, plots, refusals', async ({ open }) => {
-  const { page } = await open()
-  await page.goto(url)
-  await page.getByRole('searchbox').fill('signature')
-  await rows(page).first().click()
-  await message(page).getByText('Why the signature was refused').waitFor()
-  await message(page).getByText('Got the same JSON, written differently').waitFor()
-  await goToView(page, 'Queues')
-  await page.getByText('counted now').first().waitFor() // By the time of the recording.
-  await page.getByRole('button', { name: '4 hours' }).first().click()
-  await page.locator('.queue-body svg').first().waitFor()
-  await goToView(page, 'Dead letters')
-  await page.locator('.groups').getByRole('button').nth(1).click()
-  await page.locator('.letter').first().waitFor()
-  await goToView(page, 'History')
-  for (const since of await page.getByLabel('Handled in').locator('option').allInnerTexts()) {
-    await page.getByLabel('Handled in').selectOption(since)
-    await page.locator('.letter').first().waitFor()
-  }
-  const before = await page.locator('.letter').count()
-  await page.getByRole('button', { name: 'More' }).click()
-  await expect.poll(() => page.locator('.letter').count()).toBeGreaterThan(before)
-  expect(await page.getByText('This is a recording').count()).toBe(0)
-
-  await page.getByLabel('Handler').fill('sendReceipt')
-  await page.keyboard.press('Enter')
-  await page.getByText('This is a recording: it has no answer to this request.').waitFor()
-})

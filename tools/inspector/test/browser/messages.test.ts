@@ -1,7 +1,7 @@
 /** The list of messages and the message that is open, used as a person does. */
 
 import { expect } from 'vitest'
-import { goToView, message, rows, test, track } from './test.ts'
+import { message, rows, test, track } from './test.ts'
 
 test('a call is one row, with each part that it passes', async ({ openApp }) => {
   const { app, page } = await openApp()
@@ -122,22 +122,6 @@ test('the copies are what was received, and can be pasted', async ({ openApp }) 
   expect(await read('Copy as test')).toContain('signedRequest(')
 })
 
-test('the difference to the message before, and to one that is chosen', async ({ openApp }) => {
-  const { app, page, faults } = await openApp()
-  const alike = { messageId: 'one', timestamp: undefined, properties: { total: 1, same: 2 } }
-  await app.post(track('Order Completed', alike))
-  await app.post(track('Order Completed', { ...alike, messageId: 'two', properties: { total: 3, same: 2 } }))
-  await expect.poll(() => rows(page).count()).toBe(2)
-  await rows(page).first().click()
-  await message(page).getByRole('tab', { name: 'Difference' }).click()
-  await message(page).getByText('2 differences').waitFor()
-  const table = message(page).locator('table.differences')
-  expect(await table.getByRole('row').filter({ hasText: 'total' }).innerText()).toMatch(/total\s+1\s+3/)
-  await message(page).getByLabel('Message', { exact: true }).fill('999')
-  await message(page).getByRole('alert').waitFor()
-  expect(faults.splice(0)).toEqual([expect.stringContaining('404')])
-})
-
 test('a refused signature is explained when the message is opened', async ({ openApp }) => {
   const { app, page, faults } = await openApp()
   await app.post(track('Order Completed'), '/inline', 'a wrong secret')
@@ -152,20 +136,4 @@ test('a refused signature is explained when the message is opened', async ({ ope
   await expect.poll(() => message(page).locator('.reason').innerText()).toMatch(/secret/i)
   expect(await page.content()).not.toContain('the secret of the app')
   expect(faults).toEqual([])
-})
-
-test('a message whose one URL is held says which, and that the other is tried', async ({ openApp }) => {
-  const { app, page } = await openApp({ isManual: true, isPaired: true })
-  await app.partner([429])
-  await app.record([track('Order Failed')])
-  await rows(page).filter({ hasText: 'Waiting' }).click()
-  const next = message(page).locator('.timeline li').filter({ hasText: 'Next attempt' })
-  await next.getByText('The other URL is tried meanwhile.').waitFor()
-  expect(await next.getByRole('listitem').allInnerTexts()).toEqual([
-    expect.stringMatching(/^http:\S+\/partner circuit open, next probe \S+$/),
-  ])
-  await goToView(page, 'Queues')
-  const shop = page.locator('li.queue').filter({ hasText: 'shop' })
-  await shop.locator('.queue-head').getByText('circuit open').waitFor()
-  expect(await shop.locator('.queue-head .state-done').count()).toBe(0)
 })

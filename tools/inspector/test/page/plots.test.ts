@@ -1,18 +1,15 @@
 /** The scales and lines of plots, and the line of four hours. */
 
 import { expect, it } from 'vitest'
-import { expectAttempts, findTried, placeOf } from '../../src/page/retry-times.ts'
-import { drawLine, drawSteps, findTicks, findTimeTicks, greatestOf, indexAt, latestOf } from '../../src/page/scale.ts'
+import { findTried, placeOf } from '../../src/page/retry-times.ts'
+import { drawLine, drawSteps, findTicks, findTimeTicks } from '../../src/page/scale.ts'
 
 it.each([
-  ['count', 0, [0, 1]],
   ['count', 2, [0, 1, 2]],
-  ['count', 4, [0, 2, 4]],
   ['count', 60, [0, 20, 40, 60]],
   ['count', 1_204, [0, 500, 1_000, 1_500]],
   ['duration', 0.06, [0, 0.02, 0.04, 0.06]],
   ['duration', 55_000, [0, 20_000, 40_000, 60_000]],
-  ['duration', 600_000, [0, 300_000, 600_000]],
 ] as const)('the ticks of a %s up to %d are few, and round', (unit, max, ticks) => {
   expect(findTicks(max, unit)).toEqual(ticks.map((tick) => expect.closeTo(tick, 9)))
 })
@@ -42,22 +39,6 @@ it('lines have gaps where nothing is known, and a dot for a value by itself; col
   expect(drawLine([0, 10, null, 5, null], box)).toBe('M10 50h0L30 0M70 25h0')
   expect(drawLine([null, null], box)).toBe('')
   expect(drawSteps([10, 5, null, 0, 10], box)).toBe('M0 50V0H20V25H40V50H60V50H80V0H100V50Z')
-})
-
-it('the interval below a pointer, and the greatest and the latest value are found', () => {
-  expect([-20, 0, 19, 20, 99, 100, 300].map((x) => indexAt(x, box))).toEqual([0, 0, 0, 1, 4, 4, 4])
-  expect([greatestOf([1, null, 7, 3]), greatestOf([null])]).toEqual([7, undefined])
-  expect([latestOf([1, null, 7, null]), latestOf([])]).toEqual([7, undefined])
-})
-
-it('the line of four hours expects later attempts at the mean of their delays, up to the end', () => {
-  const startedAt = Date.UTC(2026, 0, 15, 9, 30)
-  const nextAt = startedAt + 5_000
-  const times = expectAttempts(nextAt, 1, startedAt)
-  expect(times.slice(0, 3).map((at) => at - nextAt)).toEqual([10_000, 30_000, 70_000])
-  expect(times.at(-1)).toBeLessThanOrEqual(startedAt + 4 * 3_600_000)
-  expect((times.at(-1) as number) - (times.at(-3) as number)).toBeLessThanOrEqual(2 * 15 * 60_000)
-  expect(expectAttempts(startedAt + 4 * 3_600_000 - 5_500, 20, startedAt)).toEqual([])
 })
 
 it('the line of four hours gives the first minutes room, keeps to its ends, and has the attempts of the steps', () => {

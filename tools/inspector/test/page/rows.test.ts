@@ -1,10 +1,10 @@
 /** The rows of the list: joined to journeys, filtered, and held; and the attempts of a timeline, folded. */
 
 import { expect, it } from 'vitest'
-import { countFilters, filterOf, keptRows, withFilter } from '../../src/page/filter.ts'
+import { filterOf, keptRows } from '../../src/page/filter.ts'
 import { describe as describeRows, findJourney, type Journey, joinRows, journeyOf } from '../../src/page/journeys.ts'
 import { foldRepeats } from '../../src/page/repeats.ts'
-import { findRemaining, isHeld } from '../../src/page/retry-times.ts'
+import { isHeld } from '../../src/page/retry-times.ts'
 import type { Row, Step, UrlLine } from '../../src/wire.ts'
 
 let count = 0
@@ -38,19 +38,12 @@ it.each<[string, Partial<Row>[], string]>([
   ['at its end, when all is done', [{}, {}], 'app done'],
   ['where nothing retries it any more', [{ state: 'dead' }, { state: 'failed' }], 'shop dead'],
   ['where it is tried again', [{ state: 'waiting' }, { state: 'failed' }], 'shop waiting'],
-  ['in the inbox', [{}, { state: 'waiting' }], 'app waiting'],
   ['skipped by one destination, handled behind another', [{ state: 'skipped' }, {}], 'app done'],
-  ['ignored by the receiver', [{}, { state: 'ignored' }], 'app ignored'],
   ['handled by one receiver, ignored by another', [{}, {}, { state: 'ignored', part: 'z' }], 'app done'],
 ])('a message is %s', (_, [sent, ...received], expected) => {
   const outbound = [rowOf('collected', ['m']), rowOf('sent', ['m'], sent)]
   const inbound = received.map((more) => rowOf('received', ['m'], more))
   expect(pathsOf(joinRows([...outbound, ...inbound]))[0]).toMatch(new RegExp(`: ${expected}$`))
-})
-
-it('a message that every destination skips is one journey', () => {
-  const skipped = ['shop', 'crm'].map((part) => rowOf('sent', ['m'], { part, state: 'skipped' }))
-  expect(pathsOf(joinRows([rowOf('collected', ['m']), ...skipped]))).toEqual(['collector > crm > shop: shop skipped'])
 })
 
 it('rows without an id, and with another one, stay by themselves', () => {
@@ -65,19 +58,6 @@ it('a copy of a replay stays by itself', () => {
   const rows = [rowOf('collected', ['m']), rowOf('received', ['m'])]
   const copy = rowOf('received', ['m'], { replayId: 'fix-42', state: 'dead' })
   expect(pathsOf(joinRows([...rows, copy]))).toEqual(['app: app dead', 'collector > app: app done'])
-})
-
-it('a request some of whose calls were refused is in the list, too', () => {
-  const request = rowOf('collected', ['m'], { refusedCalls: 1 })
-  const paths = ['collector > shop: shop done', 'collector: collector done']
-  expect(pathsOf(joinRows([request, rowOf('sent', ['m'])]))).toEqual(paths)
-})
-
-it('a journey that has not changed stays the same object', () => {
-  const [one, other] = [rowOf('sent', ['one']), rowOf('sent', ['other'])]
-  const before = new Map(joinRows([one, other]).map((journey) => [journey.id, journey]))
-  const [last, first] = joinRows([one, { ...other, state: 'waiting' }], before)
-  expect([first === before.get(one.id), last === before.get(other.id)]).toEqual([true, false])
 })
 
 it('journeys are found by any of their rows, a request by itself', () => {
@@ -116,12 +96,6 @@ it('a filter finds bodies that are no message', () => {
   const { type: _type, name: _name, user: _user, status: _status, ...bare } = row
   expect(passes('type=none', bare)).toBe(true)
   for (const search of ['event=order', 'user=a', 'status=4', 'type=track']) expect(passes(search, bare)).toBe(false)
-})
-
-it('a filter is set and cleared one by one', () => {
-  const one = withFilter(new URLSearchParams('text=a'), 'state', 'dead')
-  expect([one.toString(), countFilters(one)]).toEqual(['text=a&state=dead', 2])
-  expect(withFilter(one, 'text', '').toString()).toBe('state=dead')
 })
 
 it('the list holds as many as the inspector keeps, the newest first: refused requests push no messages out', () => {
@@ -170,8 +144,6 @@ it('a timeline folds no two, and keeps what comes before and after the attempts'
   const last: Step = { at: 9, what: 'redriven' }
   expect(sizes([first, ...round(1, 503), ...round(2, 503), last])).toEqual([1, 4, 1])
   expect(sizes([first, failed(1), failed(2), failed(3), last])).toEqual([1, 1, [1, 1], 1, 1])
-  expect(sizes([last, last, last])).toEqual([3])
-  expect(sizes([])).toEqual([])
 })
 
 const urls = (...circuits: UrlLine['circuit'][]) =>
@@ -181,16 +153,6 @@ const waiting: Row = {
   ...{ id: 1, at: 0, kind: 'sent', part: 'shop', state: 'waiting', bytes: 2, attempts: 1 },
   finalUrls: ['https://1.example/'],
 }
-
-it.each([
-  ['a destination without circuits', [], [[], 0]],
-  ['one that is open', ['open'], [['0'], 0]],
-  ['one of two, of which the other gave a final response', ['open', 'closed'], [['0'], 0]],
-  ['two of four, of which one gave a final response', ['open', 'open', 'half_open', 'open'], [['0', '3'], 1]],
-] as const)('the open circuits of URLs that may accept it: %s', (_name, circuits, expected) => {
-  const { open, others } = findRemaining(urls(...circuits), waiting)
-  expect([open.map(({ url }) => url.slice(8, 9)), others]).toEqual(expected)
-})
 
 it.each([
   ['whose queue is not counted yet', undefined, false],

@@ -2,9 +2,8 @@
 
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { endOfPiece, splitText } from '../../src/page/codes.ts'
+import { splitText } from '../../src/page/codes.ts'
 import { copyAsCurl, copyAsTest, quoteForScript } from '../../src/page/copy.ts'
-import { formatInitials } from '../../src/page/format.ts'
 import { childrenOf, excerptOf, findDifferences, type Json, parseJson } from '../../src/page/json.ts'
 import type { Detail } from '../../src/wire.ts'
 import { bodyOf, detailOf, NASTY } from '../copied.ts'
@@ -25,20 +24,6 @@ it('text shows by their codes the marks of a long run', () => {
   const pieces = [`e${'\u0301'.repeat(8)}`, { code: '\\u0301' }, '', { code: '\\u0301' }, '']
   expect(splitText(`e${'\u0301'.repeat(10)}`, false)).toEqual(pieces)
   expect(splitText('สวัสดี ষ্ট שָׁלוֹם', false)).toEqual(['สวัสดี ষ্ট שָׁלוֹם'])
-})
-
-it('text is cut into pieces that are the smaller the longer they take to lay out', () => {
-  const pieceOf = (character: string) => endOfPiece(character.repeat(100_000), 1_000, 16_000) - 1_000
-  expect([...'x\n\u0301😀'].map(pieceOf)).toEqual([16_000, 1_000, 1_000, 1_000])
-  expect(endOfPiece(`x${'😀'.repeat(3)}`, 0, 17)).toBe(3)
-  expect(endOfPiece('one\ntwo\nthree', 0, 40)).toBe(8)
-  expect(endOfPiece('short', 0, 16_000)).toBe(5)
-})
-
-it('initials are the shortest that no other part has', () => {
-  const names = ['app', 'collector', 'crm', 'orders', 'orders-eu', 'elsewhere']
-  const initials = names.map((name) => formatInitials(name, names.slice(0, 5)))
-  expect(initials).toEqual(['a', 'co', 'cr', 'orders', 'orders-', 'e'])
 })
 
 function toValue(json: Json): unknown {
@@ -104,16 +89,6 @@ it('the difference of two bodies names each field that differs, in their order',
     ['gone', '{"x": 1}', undefined],
     ['new', undefined, '[]'],
   ])
-})
-
-it.each([
-  ['{"a":"1"}', '{"a":1}', [['a', '"1"', '1']]],
-  ['[]', '{}', [['', '[]', '{}']]],
-  ['[12345678901234567890]', '[12345678901234567891]', [['[0]', '12345678901234567890', '12345678901234567891']]],
-  ['[1e400]', '[1e400]', []],
-])('the difference of two bodies tells kinds apart, and numbers that JavaScript cannot: %s, %s', (...given) => {
-  const [left, right, found] = given
-  expect(differences(left, right)).toEqual(found)
 })
 
 it('the difference of two bodies is empty for a body and itself, and stops at its limit', () => {

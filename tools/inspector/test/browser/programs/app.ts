@@ -22,8 +22,6 @@ import { z } from 'zod'
 export interface AppOptions {
   readonly port?: number
   readonly isManual?: boolean
-  /** Whether the destination of the shop posts to the receiver without an inbox, and to the partner. */
-  readonly isPaired?: boolean
   /** What whoever comes may do, without a token. */
   readonly open?: 'read' | 'write'
   readonly token?: string
@@ -47,7 +45,7 @@ export interface Started {
 
 const SECRET = 'the secret of the app'
 const WRITE_KEY = 'the write key of the shop'
-const { port = 0, isManual, isPaired, open, token, data }: AppOptions = JSON.parse(process.env.APP ?? '{}')
+const { port = 0, isManual, open, token, data }: AppOptions = JSON.parse(process.env.APP ?? '{}')
 
 const clock = isManual ? { clock: manualClock() } : {}
 const logger = { error() {}, warn() {}, info() {} }
@@ -84,7 +82,7 @@ for (const each of receivers) {
 
 const signed = { sharedSecret: SECRET, logger, ...clock }
 const shop = createDestination({
-  webhooks: isPaired ? [{ url: `${origin}/inline` }, { url: partner.url }] : [{ url: `${origin}/webhooks` }],
+  webhooks: [{ url: `${origin}/webhooks` }],
   queue: queueNamed('shop'),
   filter: (message) => message.type !== 'track' || message.event !== 'Order Internal',
   ...signed,
