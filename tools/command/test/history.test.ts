@@ -206,7 +206,7 @@ it('replay is stopped by Ctrl-C, and goes on with its id', async () => {
   await idle.close({ graceMs: 0 })
 })
 
-it('dead letters are listed, counted and redriven by the same filters', async () => {
+it('dead letters are listed and dropped by the same filters', async () => {
   const path = join(folder, 'dead.sqlite')
   const queue = sqliteQueue({ path, name: 'dead' })
   const receiver = createReceiver({ secret, inbox: { queue, retries: [] }, onError: () => {} })
@@ -219,8 +219,6 @@ it('dead letters are listed, counted and redriven by the same filters', async ()
 
   expect(await dead('--user', 'ada', '--handler', 'crm', '--since', '1h')).toMatchObject([{ userId: 'ada' }])
   expect(await dead('--handler', 'mail')).toEqual([])
-  expect(await dead('--until', '1h')).toEqual([])
-  expect((await run('redrive', '--user', 'bob', '--dry-run')).stdout).toContain('1 dead letter of queue dead')
   expect((await run('drop', '--user', 'bob')).stdout).toContain('1 dead letter')
   expect(await dead()).toMatchObject([{ userId: 'ada' }])
 })

@@ -111,11 +111,6 @@ describe.concurrent('its inbox, health and end work when they are uncommented', 
   })
 })
 
-it('its test passes beside another test runner, which does not find it', async () => {
-  const folder = await initProject({ 'package.json': { scripts: { test: 'jest' } } }, 'express')
-  expect(await runTests(folder, 'webhooks.node-test.mjs')).toMatch(PASSED)
-})
-
 it.each([MODULE, {}])('its server listens when it is started (%o)', async (form) => {
   const cwd = await initProject({ 'package.json': form }, 'node')
   const started = run(process.execPath, ['webhooks'], { cwd, env: { HOOKLINE_SECRET: 'secret', PORT: '65536' } })

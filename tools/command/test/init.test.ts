@@ -114,20 +114,6 @@ it.each([
   expect(await listFiles(folder)).toEqual(expect.arrayContaining([`${stem}.test.js`, `${stem}.ts`]))
 })
 
-it.each([
-  [{}, 'express', 'ES modules', '"type": "module"'],
-  [{ 'package.json': MODULE }, 'express', 'ES modules', '"module"'],
-  [{ 'package.json': {} }, 'express', 'CommonJS', 'not "module"'],
-  [{ 'package.json': {} }, 'next', 'ES modules', 'Next.js'],
-  [{ 'tsconfig.json': '{}' }, 'express', 'TypeScript', 'tsconfig.json'],
-] as const)(
-  'of a folder with %o, files for %s are written as %s, and why is said',
-  async (files, name, form, reason) => {
-    const { stderr } = await init(await createProject(files), name)
-    expect(stderr).toMatch(new RegExp(`${form}.*${reason}`))
-  },
-)
-
 const version = `hookline@${manifest.version}`
 
 it.each([

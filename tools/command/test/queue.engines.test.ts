@@ -8,7 +8,6 @@ import { pgBossQueue } from 'hookline/queues/pg-boss'
 import { fixtures } from 'hookline/testing'
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, inject, it } from 'vitest'
-import type { Need } from '../../../test/support/last-lines.ts'
 import { needs } from '../../../test/support/needs.ts'
 import { createSchema } from '../../../test/support/postgres.ts'
 import { freePort, removeQueue } from '../../../test/support/redis.ts'
@@ -29,33 +28,14 @@ afterAll(async () => {
   await schema?.drop()
 })
 
-interface Engine {
-  readonly engine: string
-  readonly needed: Need
-  readonly location: string | undefined
-  readonly options: { readonly prefix?: string; readonly schema?: string }
-  open(name: string): Queue
-}
-
 const pg = { connectionString: databaseUrl, schema: schema?.name ?? '', max: 2 }
-const engines: readonly Engine[] = [
-  {
-    engine: 'BullMQ',
-    needed: 'Redis',
-    location: redisUrl,
-    options: { prefix },
-    open: (name) => bullmqQueue({ name, connection: redisUrl, prefix }),
-  },
-  {
-    engine: 'pg-boss',
-    needed: 'PostgreSQL',
-    location: databaseUrl,
-    options: { schema: pg.schema },
-    open: (name) => pgBossQueue({ name, ...pg }),
-  },
-]
+const openBullmq = (name: string): Queue => bullmqQueue({ name, connection: redisUrl, prefix })
+const openPgBoss = (name: string): Queue => pgBossQueue({ name, ...pg })
 
-describe.each(engines)('on $engine', ({ needed, location = '', options, open }) => {
+describe.each([
+  ['BullMQ', 'Redis', redisUrl, { prefix }, openBullmq],
+  ['pg-boss', 'PostgreSQL', databaseUrl, { schema: pg.schema }, openPgBoss],
+] as const)('on %s', (_engine, needed, location = '', options, open) => {
   const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
 
   it('dead letters are counted, listed, shown, redriven and dropped', needs(needed), async () => {
@@ -90,7 +70,6 @@ describe.each(engines)('on $engine', ({ needed, location = '', options, open }) 
     expect(events?.sort()).toEqual(['A', 'B', false])
     expect(Object.values(skipped ?? {})).toEqual([1])
     expect(await readTraffic(location, { ...options, name: 'two' })).toMatchObject({ events: ['B'] })
-    await expect(readTraffic(location, { ...options, name: 'tow' })).rejects.toThrow(/\btow\b.*'two'/)
   })
 })
 

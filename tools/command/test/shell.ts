@@ -23,15 +23,9 @@ const ORDER = { type: 'object', properties: { total: { type: 'number' } }, requi
 const WHOLE = { type: 'object', properties: { properties: ORDER } }
 const PLAN = { rules: [{ key: 'Order Completed', type: 'TRACK', version: 1, jsonSchema: WHOLE }] }
 
-interface RanLines {
-  readonly stdout: string
-  readonly stderr: string
-  readonly codes: readonly number[]
-}
-
 export interface Shell {
   /** Runs lines in a fresh copy of the folder. What listens gets a Ctrl-C once it has printed that it does. */
-  run(lines: string): Promise<RanLines>
+  run(lines: string): Promise<{ readonly stdout: string; readonly stderr: string; readonly codes: readonly number[] }>
   close(): Promise<void>
 }
 

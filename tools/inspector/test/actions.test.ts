@@ -125,7 +125,7 @@ it('dead letters of an inbox have the error of the handler; of what is no messag
   closeLater(() => Promise.all([receiver.close(), other.close({ graceMs: 0 })]))
   receiver.start()
   await deliver(receiver, fixtures.track, SECRET)
-  await other.push(['no JSON', '7'].map((text) => ({ id: crypto.randomUUID(), body: Buffer.from(text) })))
+  await other.push([{ id: randomUUID(), body: Buffer.from('no JSON') }])
   other.work(async () => ({ deadLetter: 'broken' }), { concurrency: 1 })
   await clock.advance(0)
 
@@ -136,12 +136,8 @@ it('dead letters of an inbox have the error of the handler; of what is no messag
   const { letters: failed } = await deadLettersOf(endpoint, 'part=app')
   expect(failed).toMatchObject([{ reason: 'handler_failed', type: 'track', error }])
   const { letters } = await deadLettersOf(endpoint, 'part=other')
-  expect(letters.map(({ excerpt }) => excerpt).toSorted()).toEqual(['7', 'no JSON'])
-  for (const letter of letters) expect(letter).not.toHaveProperty('type')
-  expect(await post(endpoint, '/api/redrive', { part: 'app', dryRun: false })).toMatchObject({ body: { count: 1 } })
-  await clock.advance(0)
-  expect(await post(endpoint, '/api/drop', { part: 'app', dryRun: false })).toMatchObject({ body: { count: 1 } })
-  expect(await receiver.health()).toMatchObject({ waiting: 0, deadLetters: 0 })
+  expect(letters).toMatchObject([{ excerpt: 'no JSON' }])
+  expect(letters[0]).not.toHaveProperty('type')
 })
 
 it('a dry run counts dead letters and changes none; then they are changed, and the journal notes each slice', async () => {

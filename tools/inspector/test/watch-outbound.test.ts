@@ -34,7 +34,7 @@ describe('a destination', () => {
     const { destination, clock, rows, detail, steps } = setUp([200], { filter, transform })
     for (const userId of ['sent', 'left out']) await destination.track({ userId, event: 'Sold' })
     await clock.advance(0)
-    expect(rows().map(({ state, code }) => [state, code])).toEqual(Array(2).fill(['dead', 'transform_failed']))
+    expect(rows()).toMatchObject(Array(2).fill({ state: 'dead', code: 'transform_failed' }))
     const error = { code: 'Error', message: 'broken', stack: expect.stringMatching(/\n +at /) }
     expect(detail(1)?.steps.at(-1)).toMatchObject({ what: 'round', reason: 'transform_failed', error })
     expect(detail(1)?.body.text).toMatch(/^\{/)
@@ -147,17 +147,6 @@ describe('a destination', () => {
     expect(counts()).toEqual([0, 0])
   })
 
-  it('what was queued before it was watched is a row once it is tried', async () => {
-    const { destination, clock, journal, series, stop, rows, steps } = setUp()
-    stop()
-    await destination.track({ userId: 'u', event: 'Sold' })
-    expect(rows()).toEqual([])
-    watchDestination('shop', destination, journal, series)
-    await clock.advance(0)
-    expect(rows()).toMatchObject([{ state: 'done', type: 'track', name: 'Sold', user: 'u' }])
-    expect(steps()).toEqual(['attempt', 'round'])
-  })
-
   it('forget removes the rows of a user', async () => {
     const { destination, clock, rows, all } = setUp([503])
     await destination.track({ userId: 'gone', event: 'Sold' })
@@ -217,15 +206,10 @@ describe('a collector', () => {
     expect(counts()).toEqual([1, 0])
   })
 
-  it.each([
-    ['/v1/track', 'track', 'Sold'],
-    ['/v1/t', 'track', 'Sold'],
-    ['/v1/identify', 'identify', undefined],
-  ])('a call to %s is a row of type %s', async (path, type, name) => {
+  it('a call is a row of its type', async () => {
     const { post, rows } = setUp()
-    await post(path, type === 'track' ? call : { userId: 'u' })
-    expect(rows()).toMatchObject([{ state: 'done', type, user: 'u' }])
-    expect(rows()[0]?.name).toBe(name)
+    await post('/v1/track', call)
+    expect(rows()).toMatchObject([{ state: 'done', type: 'track', user: 'u', name: 'Sold' }])
   })
 
   it('a call that is refused, by the source', async () => {

@@ -4,7 +4,6 @@ import type { Receiver } from 'hookline'
 import type { Queue } from 'hookline/queues'
 import { fixtures, type ManualClock, signedRequest } from 'hookline/testing'
 import { expect, it, onTestFinished } from 'vitest'
-import { idOfKey } from '../../../src/protocol/id.ts'
 import { memoryDedupe } from '../../../src/receive/memory-dedupe.ts'
 import type { ReceiverOptions } from '../../../src/receive/receiver-options.ts'
 import { setUpInbox } from '../../../test/support/inbox.ts'
@@ -163,18 +162,6 @@ it.each([
   expect(steps()?.slice(-2)).toEqual(['redriven', state === 'dead' ? 'failed' : 'handled'])
 })
 
-it('a dead letter that is dropped stays one, and says so', async () => {
-  const { clock, handler, handle, journal, rows, detail, steps } = setUp({ retries: [] })
-  handler.run = fail
-  await handle()
-
-  const id = detail()?.deliveryId as string
-  journal.changed('shop', [id, 'another'], 'dropped', clock.now(), journal.version)
-  expect(rows()).toMatchObject([{ id: 1, state: 'dead' }])
-  expect(steps()?.at(-1)).toBe('dropped')
-  expect(detail()?.isStored).toBe(false)
-})
-
 it('an authentic message that is invalid is a dead letter, answered 200', async () => {
   const { receiver, clock, rows, detail } = setUp()
   await deliver(receiver, '{}')
@@ -223,23 +210,6 @@ it('a copy of a replay is a row of its own, which has its id', async () => {
   expect(detail(2)?.steps).toMatchObject([{ what: 'failed', attempt: 1, next: 'dead_letter' }])
 })
 
-it('two messages with the same key of the application are one, handled once', async () => {
-  let runs = 0
-  const { receiver, clock, handler, rows, detail, steps } = setUp({ key: ({ userId }) => String(userId) })
-  handler.run = () => void runs++
-  const one = track('one', { userId: 'u' })
-  for (const message of [one, track('two', { userId: 'u' })]) await deliver(receiver, message)
-  receiver.start()
-  await clock.advance(0)
-
-  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
-  const arrivals = steps()?.filter((what) => what === 'arrived')
-  expect([runs, detail()?.deliveryId, arrivals?.length]).toEqual([1, idOfKey('u'), 2])
-  const signature = signedRequest(JSON.stringify(one), secret).headers['x-signature']
-  expect(detail()?.body.text).toBe(JSON.stringify(one))
-  expect(detail()?.request?.headers).toContainEqual(['x-signature', signature])
-})
-
 it('what a stranger sends is no part of a message whose key it is', async () => {
   const { receiver, handle, rows } = setUp({ key: ({ messageId }) => String(messageId) })
   await handle({ ...fixtures.track, messageId: 'order-1' })
@@ -284,18 +254,13 @@ it('several handlers are several runs, whatever their names are; the plots count
   expect(counts()).toEqual([1, 0])
 })
 
-it.each([undefined, 'inbox'])('a message that no handler matches is ignored, and in no plot: %s', async (inbox) => {
-  const { receiver, detail, clock, counts } = watch(inbox === undefined ? setUpReceiver() : setUpInbox())
+it('a message that no handler matches is ignored, and in no plot', async () => {
+  const { receiver, rows, steps, counts } = watch(setUpReceiver())
   receiver.on('page', () => {})
-  if (inbox !== undefined) receiver.start()
   await deliver(receiver, track(1))
-  await clock.advance(0)
-  await until(() => detail()?.row.state !== 'waiting')
-  expect(detail()?.row.state).toBe('ignored')
-  expect(detail()?.steps.map(({ what }) => what)).toContain('ignored')
+  expect(rows()).toMatchObject([{ state: 'ignored' }])
+  expect(steps()).toContain('ignored')
   expect(counts()).toEqual([0, 0])
-  await deliver(receiver, track(1))
-  expect(detail()?.row.state).toBe('ignored')
 })
 
 it('a refused message keeps its type, which only the first bytes may name', async () => {
