@@ -29,7 +29,6 @@ export interface Ran {
   readonly stderr: string
 }
 
-/** A run of the command that has not ended. */
 export interface Started {
   readonly printed: { stdout: string; stderr: string }
   readonly ended: Promise<Ran>
@@ -42,7 +41,6 @@ export function jsonLines<T = unknown>(stdout: string): T[] {
   return lines.map((line) => JSON.parse(line))
 }
 
-/** A text that matches, within an object. */
 export function like(pattern: RegExp): string {
   return expect.stringMatching(pattern)
 }

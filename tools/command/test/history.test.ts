@@ -98,10 +98,7 @@ describe('history', () => {
     const [json] = jsonLines<{ body: string }>((await run('show', ids[0], '--json')).stdout)
     const short = await run('show', ids[0].slice(0, 8))
 
-    expect(code).toBe(0)
-    for (const text of [`id        ${ids[0]}\n`, 'track Order Completed, user ada\n', 'crm, mail', '"total": 39.95']) {
-      expect(stdout).toContain(text)
-    }
+    expect([code, stdout]).toEqual([0, like(/track Order Completed, user ada\n.*crm, mail.*"total": 39\.95/s)])
     const handlers = ['crm', 'mail']
     expect(json).toMatchObject({ id: ids[0], userId: 'ada', handlers, ignored: false, verified: 'signature' })
     expect(JSON.parse(json?.body ?? '')).toMatchObject({ event: 'Order Completed' })

@@ -38,7 +38,6 @@ async function initProject(files: Files, ...args: readonly string[]): Promise<st
   return folder
 }
 
-/** Runs what `npm test` runs, without npm. */
 async function runTests(cwd: string, ...files: readonly string[]): Promise<string> {
   const { scripts } = JSON.parse(await readFile(join(cwd, 'package.json'), 'utf8'))
   const vitest = [join(root, 'node_modules/vitest/vitest.mjs'), 'run']
@@ -109,12 +108,6 @@ describe.concurrent('its inbox, health and end work when they are uncommented', 
     expect(await server.exit).toBe(0)
     expect(await readdir(cwd)).toContain('inbox.sqlite')
   })
-})
-
-it.each([MODULE, {}])('its server listens when it is started (%o)', async (form) => {
-  const cwd = await initProject({ 'package.json': form }, 'node')
-  const started = run(process.execPath, ['webhooks'], { cwd, env: { HOOKLINE_SECRET: 'secret', PORT: '65536' } })
-  await expect(started).rejects.toThrow('ERR_SOCKET_BAD_PORT')
 })
 
 it('packages that cannot be installed are named, and the exit code is 1', async () => {

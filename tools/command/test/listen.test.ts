@@ -276,7 +276,6 @@ async function send(url: string, ...chunks: readonly (string | Buffer)[]) {
   return { socket, text: () => text }
 }
 
-/** An endpoint that is not ours. */
 async function serve(answer: http.RequestListener) {
   const requests: Pick<KeptRequest, 'method' | 'target' | 'headers' | 'body'>[] = []
   const server = http.createServer(async (request, response) => {

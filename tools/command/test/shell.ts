@@ -18,7 +18,6 @@ import { createStore } from '../src/request-store.ts'
 import { bin } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
-/** A tracking plan that the fixtures keep to. */
 const ORDER = { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] }
 const WHOLE = { type: 'object', properties: { properties: ORDER } }
 const PLAN = { rules: [{ key: 'Order Completed', type: 'TRACK', version: 1, jsonSchema: WHOLE }] }
@@ -34,7 +33,6 @@ const SECRET = 'the secret of the examples'
 /** What runs longer is killed: a run that notes no exit code. */
 const LIMIT_MS = 25_000
 
-/** The subcommands that run until Ctrl-C. */
 const LISTENS = /\bhookline (listen\b|demo\b(?!.*--once)|queue\b.*--ui\b)/
 
 export async function prepareShell(): Promise<Shell> {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { sign } from 'hookline'
 import { afterAll, expect, it } from 'vitest'
 import { needs } from '../../../test/support/needs.ts'
-import { createFolder, expectUsage, hookline, like, type Ran, type Running } from './command.ts'
+import { createFolder, expectUsage, hookline, type Ran, type Running } from './command.ts'
 
 const SECRET = 'correct horse battery staple'
 const TEXT = '{"type":"track","userId":"u1","event":"Order Completed"}'
@@ -61,12 +61,6 @@ it('nothing of a body or a signature reaches the terminal as it is', async () =>
   const { code, stdout } = await verify(['--body', 'binary', '--signature', '\u001b[31m'])
   expect(stdout).not.toContain('\u001b')
   expect(code).toBe(1)
-})
-
-it('a terminal that is read from is told so, and an empty body is noted', async () => {
-  const ran = await verify(['--body', '-', '--signature', RIGHT], { isTerminal: true })
-
-  expect(ran).toMatchObject({ code: 1, stderr: like(/Ctrl-[DZ].*\n.*empty/) })
 })
 
 it('the right signature is printed with --expected only', async () => {

@@ -41,7 +41,6 @@ async function next(stream: AsyncIterator<string>): Promise<string> {
   return value
 }
 
-/** Opens one, past its first event. */
 async function openPast(inspector: InspectorEndpoint): Promise<AsyncIterator<string>> {
   const stream = await open(inspector)
   await next(stream)

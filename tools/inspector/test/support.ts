@@ -21,7 +21,6 @@ export function closeLater(close: () => unknown): void {
   onTestFinished(async () => void (await close()))
 }
 
-/** A log, and the texts of its lines. */
 export function logged(): { readonly log: Log; readonly lines: string[] } {
   const lines: string[] = []
   const note = (_fields: object, text: string): unknown => lines.push(text)

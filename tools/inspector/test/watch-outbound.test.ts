@@ -9,7 +9,6 @@ import { basic, setUpCollector, writeKey } from '../../../test/support/collect.t
 import { watchCollector, watchDestination } from '../src/watch-outbound.ts'
 import { keptBy, pause } from './support.ts'
 
-/** Everything that the page can show. */
 function allOf({ rows, detail }: ReturnType<typeof keptBy>): string {
   return JSON.stringify([rows(), rows().map(({ id }) => detail(id))])
 }

@@ -25,7 +25,6 @@ export function accepts(schema: Checked | undefined, value: unknown): boolean {
   return schema['~standard'].validate(value).issues === undefined
 }
 
-/** Writes the schema of the properties of one event. */
 export function write(schema: unknown, format: Format = 'zod', event = 'Order Completed') {
   const findings: Finding[] = []
   const normal = normalise(schema, (path, text) => findings.push({ place: `${event}: ${path}`, text }))

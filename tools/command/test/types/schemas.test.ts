@@ -22,7 +22,6 @@ function some<T extends Record<string, fc.Arbitrary<unknown>>>(fields: T): fc.Ar
   return fc.record(fields, { requiredKeys: [] })
 }
 
-/** Schemas of the supported subset, at most so deep. */
 const { schema } = fc.letrec<{ schema: Schema; object: Schema; node: Schema | boolean }>((tie) => {
   const ofString = some({ minLength: size, maxLength: size, pattern: fc.constantFrom(...PATTERNS) })
   const ofNumber = some({
@@ -38,13 +37,6 @@ const { schema } = fc.letrec<{ schema: Schema; object: Schema; node: Schema | bo
     required: fc.uniqueArray(fc.constantFrom(...NAMES), { maxLength: 2 }),
     additionalProperties: fc.oneof(fc.boolean(), tie('node')),
   })
-  /** Lists where another part of the schema may want objects. */
-  const list = fc.record({
-    type: fc.constantFrom('array', ['array', 'object']),
-    items: some({ type: fc.constant('array') }),
-  })
-  const ofLists = fc.record({ properties: fc.dictionary(fc.constantFrom('a', 'b'), list, { minKeys: 1, maxKeys: 2 }) })
-  const ofValues = some({ additionalProperties: fc.oneof(tie('object'), fc.constant({ type: 'object' })) })
   const typed = (type: string | string[], ...parts: fc.Arbitrary<Partial<Schema>>[]) =>
     fc.tuple(...parts).map((keywords) => Object.assign({ type }, ...keywords) as Schema)
   const unique = typed('array', ofArray).map((schema) => ({ ...schema, items: { type: 'string' }, uniqueItems: true }))
@@ -76,7 +68,6 @@ const { schema } = fc.letrec<{ schema: Schema; object: Schema; node: Schema | bo
         allOf: fc.tuple(tie('object'), ofObject, fc.record({ anyOf: fc.array(ofObject, { minLength: 1 }) })),
       }),
       typed('object', ofObject, fc.record({ anyOf: fc.array(ofObject, { minLength: 1, maxLength: 2 }) })),
-      typed('object', ofLists, fc.record({ anyOf: fc.array(ofValues, { minLength: 1, maxLength: 2 }) })),
     ),
   }
 }) as { schema: fc.Arbitrary<Schema> }

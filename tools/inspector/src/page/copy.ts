@@ -81,7 +81,7 @@ test(${quoteForScript(`handles ${name}`)}, async () => {
 `
 }
 
-export function quoteForShell(text: string): string {
+function quoteForShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 

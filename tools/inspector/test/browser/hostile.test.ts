@@ -26,16 +26,8 @@ const BODIES: Readonly<Record<string, [body: object | string, shown?: string]>> 
   'a link of a script': [track(LINK, { userId: LINK, properties: { url: LINK, [LINK]: LINK } }), LINK],
   'marks that turn text around': [track(TURNED, { userId: TURNED, properties: { [TURNED]: TURNED } }), TURNED_SHOWN],
   'halves of characters': [
-    '{"type":"track","event":"\\ud800 half","userId":"\\udfff","properties":{"\\udc00":"\\ud83d"}}',
+    track('\ud800 half', { userId: '\udfff', properties: { '\udc00': '\ud83d' } }),
     '\\ud800 half',
-  ],
-  'zero bytes': [
-    '{"type":"track","event":"zero\\u0000byte","userId":"\\u0000","properties":{"\\u0000":"\\u001b[31m"}}',
-    'zero\\u0000byte',
-  ],
-  'names of prototypes': [
-    '{"type":"track","event":"__proto__","userId":"constructor","properties":{"__proto__":{"toString":1}}}',
-    '__proto__',
   ],
   'an event of 10 000 characters': [track('long '.repeat(2_000), { userId: 'w'.repeat(10_000) })],
   'objects nested to the limit': [nested('{"a":', '}')],

@@ -37,7 +37,6 @@ export interface Commands {
   counts(): Promise<{ readonly handled: number; readonly deadLetters: number }>
 }
 
-/** What it sends when it listens. */
 export interface Started {
   readonly url: string
   readonly origin: string
