@@ -20,7 +20,6 @@ const NEEDS = [
   'sed',
   'strace',
   'systemd-analyze',
-  'util-linux',
   'redis-server',
   'initdb',
   'Redis',

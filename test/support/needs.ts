@@ -27,7 +27,6 @@ function isThere(name: Need): boolean {
   if (name === 'root') return process.getuid?.() === 0
   if (name === 'initdb') return findPostgres() !== undefined
   if (process.platform === 'win32') return false
-  if (name === 'util-linux') return process.platform === 'linux' && isOnPath('script') // That of macOS has other options.
   return isOnPath(name)
 }
 

@@ -22,8 +22,6 @@ def signed_bytes(body):
     """What the endpoint takes for the bytes that were signed."""
     if FAULT == "json-dumps":
         return json.dumps(json.loads(body)).encode()
-    if FAULT == "json-dumps-sorted":
-        return json.dumps(json.loads(body), separators=(",", ":"), sort_keys=True).encode()
     if FAULT == "strip":
         return body.strip()
     if FAULT == "latin-1":
