@@ -1,7 +1,7 @@
 /** What capture() records and answers, through undici's own request() and with the clock of the test. */
 
 import { Readable } from 'node:stream'
-import { type Dispatcher, FormData, Pool, request } from 'undici'
+import { type Dispatcher, Pool, request } from 'undici'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Capture, type CapturedStep, capture } from '../../src/testing/capture.ts'
 import type { CertificateFault } from '../../src/testing/certificates.ts'
@@ -47,19 +47,10 @@ describe('what was sent', () => {
     ['text', 'é', 'é'],
     ['bytes', Uint8Array.of(104, 105), 'hi'],
     ['a stream', Readable.from([Buffer.from('h'), Buffer.from('i')]), 'hi'],
-    ['an iterable', new Set(['h', 'i']), 'hi'],
   ])('has a body of %s', async (_name, body, text) => {
     const captured = capture()
     await send(captured, body)
     expect(captured.requests[0]?.bytes.toString()).toBe(text)
-  })
-
-  it('is a copy of the bytes', async () => {
-    const captured = capture()
-    const bytes = Buffer.from('before')
-    await send(captured, bytes)
-    bytes.fill('x')
-    expect(captured.requests[0]?.bytes.toString()).toBe('before')
   })
 
   it.each<[string, Dispatcher.DispatchOptions['headers'], object]>([
@@ -67,13 +58,11 @@ describe('what was sent', () => {
     ['names and values in turns', ['X-A', '1', 'X-B', '2', 'x-a', '3'], { 'x-a': '1, 3', 'x-b': '2' }],
     ['an object', { 'X-A': '1', 'X-B': ['2', '3'], 'X-C': undefined }, { 'x-a': '1', 'x-b': '2, 3' }],
     ['a list of pairs', [['X-A', '1']] as unknown as string[], { 'x-a': '1' }],
-    ['a name that is no ordinary one', ['__proto__', '1'], Object.fromEntries([['__proto__', '1']])],
   ])('has headers of %s', async (_name, headers, expected) => {
     const captured = capture()
     captured.dispatcher.dispatch({ origin: 'http://x', path: '/', method: 'POST', headers: headers ?? null }, silent)
     const [recorded] = await captured.received(1)
     expect(recorded?.headers).toEqual(expected)
-    expect(Object.keys(recorded?.headers ?? {})).toEqual(Object.keys(expected))
   })
 
   it('fails with what a body that breaks off threw, and is no request then', async () => {
@@ -83,30 +72,21 @@ describe('what was sent', () => {
       throw new Error('the disk is gone')
     })()
     await expect(send(captured, broken)).rejects.toThrow('the disk is gone')
-    const form = new FormData()
-    form.set('name', 'value')
-    await expect(send(captured, form)).rejects.toThrow('`body`')
     expect(captured.requests).toHaveLength(0)
   })
 })
 
 it('refuses a handler of another undici, such as the fetch that Node brings', async () => {
   const captured = capture()
-  const init = { method: 'POST', body: 'hello', dispatcher: captured.dispatcher as never }
-  const own = globalThis.fetch(url, init)
-  const { cause } = await errorOf(own)
-  expect(cause).toBeInstanceOf(TypeError)
-  expect(cause).toHaveProperty('message', expect.stringMatching('`handler`'))
+  const own = globalThis.fetch(url, { method: 'POST', body: 'hello', dispatcher: captured.dispatcher as never })
+  expect((await errorOf(own)).cause).toMatchObject({ name: 'TypeError', message: expect.stringMatching('`handler`') })
   expect(captured.requests).toHaveLength(0)
 })
 
 describe('the script', () => {
   it('fails with what a function throws, and with an Error that it holds', async () => {
-    const broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
-    const thrown = new Error('not this one')
-    const captured = capture({
-      script: [broken, throwing(thrown)],
-    })
+    const [broken, thrown] = [new Error('write EPIPE'), new Error('not this one')]
+    const captured = capture({ script: [broken, throwing(thrown)] })
     expect(await errorOf(send(captured))).toBe(broken)
     expect(await errorOf(send(captured))).toBe(thrown)
   })
@@ -146,13 +126,6 @@ describe('the same step fails as on a real socket', () => {
       await endpoint.close()
     })
     expect(await capturedError(tls)).toEqual(seen(await errorOf(post(endpoint.url, '', { dispatcher: pool }))))
-  })
-
-  it.each<[CapturedStep, string]>([
-    ['dns', 'ENOTFOUND'],
-    ['timeout', 'UND_ERR_CONNECT_TIMEOUT'],
-  ])('%s is %s', async (step, code) => {
-    expect(await errorOf(send(capture({ script: [step] })))).toMatchObject({ code })
   })
 })
 
@@ -210,15 +183,6 @@ describe('the handler', () => {
       await manualClock().advance(0)
       expect(calls).toEqual(['error closed'])
     }
-  })
-
-  it('that throws gets its own error', async () => {
-    const overrides: Dispatcher.DispatchHandler = {
-      onResponseData: throwing('no room'),
-    }
-    const { calls } = handle(capture({ script: [{ body: 'ok' }] }), overrides)
-    await manualClock().advance(0)
-    expect(calls).toEqual(['start', 'status 200', 'error no room'])
   })
 
   it('waits as long as delayMs says', async () => {

@@ -3,33 +3,29 @@
 import type { Dispatcher } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { capture } from '../../src/testing/capture.ts'
-import type { Recorded } from '../../src/testing/recorder.ts'
 import type { Script } from '../../src/testing/script.ts'
 import { listen } from '../send/set-up.ts'
 import { post } from './post.ts'
 
-interface End {
-  readonly end: Recorded & { script(steps: Script): void }
-  send(path?: string, body?: string): ReturnType<typeof post>
+interface Options {
+  readonly script?: Script
 }
 
-type Start = (options: { readonly script?: Script }) => Promise<End>
-
-const startSocket: Start = async (options) => {
+async function startSocket(options: Options) {
   const end = await listen(options)
   return { end, send: (path = '', body = '') => post(end.url + path, body) }
 }
 
-const startCapture: Start = async (options) => {
+async function startCapture(options: Options) {
   const end = capture(options)
   const dispatcher = end.dispatcher as Dispatcher
   return { end, send: (path = '', body = '') => post(`https://shop.example/webhooks${path}`, body, { dispatcher }) }
 }
 
-describe.each<[name: string, start: Start]>([
+describe.each([
   ['an endpoint', startSocket],
   ['a capture', startCapture],
-])('the script of %s', (_name, start) => {
+] as const)('the script of %s', (_name, start) => {
   it('is 200 without one, has a step for each request, repeats the last, and can be replaced', async () => {
     const statuses = async (send: () => Promise<{ status: number }>, count: number) => {
       const all: number[] = []
@@ -50,9 +46,10 @@ describe.each<[name: string, start: Start]>([
 
   it('is asked for the step of a request, and waited for', async () => {
     const gate = Promise.withResolvers<number>()
-    const { end, send } = await start({
-      script: [async (request) => (request.path.endsWith('?a') ? gate.promise : { status: 202, body: request.bytes })],
-    })
+    const script: Script = [
+      async ({ path, bytes }) => (path.endsWith('?a') ? gate.promise : { status: 202, body: bytes }),
+    ]
+    const { end, send } = await start({ script })
     const held = send('?a')
     await end.received(1)
     expect(await send('', 'hello')).toMatchObject({ status: 202, body: 'hello' })
