@@ -3,9 +3,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/kit/clock.ts'
 import type { CreateQueueOptions } from '../../src/store/arguments.ts'
-import { dropMatching } from '../../src/store/drop.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
-import type { DeadLetter, DeadLetterPage } from '../../src/store/queue-types.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { bodiesOf, jobOf, work } from '../support/queues.ts'
 import { setUpQueue } from './stores.ts'
@@ -48,17 +46,6 @@ describe('the retention of dead letters', () => {
     expect(await left()).toEqual([])
     await queue.close({ graceMs: 0 })
     expect(clock.timers).toBe(0)
-  })
-
-  it('that is shorter than an hour is looked at as often as it lasts', async () => {
-    const { clock, work, left, fail } = setUp({ deadLetterRetentionMs: 1000 })
-    work()
-    await clock.advance(500)
-    await fail('a')
-    await clock.advance(1499)
-    expect(await left()).toEqual(['a'])
-    await clock.advance(1)
-    expect(await left()).toEqual([])
   })
 
   it('drops nothing while the clock of the machine is ahead for a while', async () => {
@@ -112,56 +99,15 @@ describe('the retention of dead letters', () => {
   })
 })
 
-describe('dead letters that are dropped by what they are', () => {
-  it('are found on every page, and the list is read to its end once', async () => {
-    const { queue, work, fail, left } = setUp()
-    work()
-    await fail(...Array.from({ length: 1_300 }, (_, index) => (index % 2 === 0 ? 'ada' : 'bob')))
-    await queue.drain() // More turns than `advance` waits for on a busy machine.
-    const { deleted } = await queue.forget(({ body }) => `${Buffer.from(body)}` === 'ada')
-    expect(deleted).toBe(650)
-    expect([new Set(await left()), (await queue.counts()).deadLetters]).toEqual([new Set(['bob']), 650])
-  })
-
-  it('stop at the first one that is too young', async () => {
-    const pages: (string | undefined)[] = []
-    const letter = (at: number): DeadLetter => {
-      return { ...jobOf(), id: `${at}`, reason: 'no', retryState: undefined, failedAt: new Date(at) }
-    }
-    const deadLetters = async ({ after }: DeadLetterPage) => {
-      pages.push(after)
-      return Array.from({ length: 500 }, (_, index) => letter(Number(after ?? -1) + 1 + index))
-    }
-    const dropped: string[] = []
-    const drop = async (ids: readonly string[]) => dropped.push(...ids) && ids.length
-    const odd = ({ id }: { id: string }) => Number(id) % 2 === 1
-    expect(await dropMatching({ deadLetters, drop }, { matches: odd, olderThan: new Date(700) })).toBe(350)
-    expect(pages).toEqual([undefined, '499'])
-    expect(dropped).toEqual([...new Set(dropped)])
-  })
-})
-
-describe('forget', () => {
-  it('ends when the queue closes, and asks the store for nothing more', async () => {
-    let pages = 0
-    function* jobs() {
-      for (; ; pages += 1) yield [jobOf()]
-    }
-    const { queue } = setUp({}, { jobs })
-    const forgotten = queue.forget(() => true)
-    await queue.close({ graceMs: 0 })
-    const before = pages
-    await expect(forgotten).rejects.toMatchObject({ code: 'shutting_down' })
-    expect(pages).toBe(before)
-  })
-
-  it('passes on what the function throws', async () => {
-    const { queue } = setUp()
-    await queue.push([jobOf()])
-    const failure = new Error('no')
-    const forgotten = queue.forget(() => {
-      throw failure
-    })
-    await expect(forgotten).rejects.toBe(failure)
-  })
+it('forget ends when the queue closes, and asks the store for nothing more', async () => {
+  let pages = 0
+  function* jobs() {
+    for (; ; pages += 1) yield [jobOf()]
+  }
+  const { queue } = setUp({}, { jobs })
+  const forgotten = queue.forget(() => true)
+  await queue.close({ graceMs: 0 })
+  const before = pages
+  await expect(forgotten).rejects.toMatchObject({ code: 'shutting_down' })
+  expect(pages).toBe(before)
 })

@@ -19,7 +19,6 @@ describe('a field', () => {
     ['a text whose characters are escaped', { id: 'Café' }, '{"id":"Caf\\u00e9"}', true],
     ['a name whose characters are escaped', { café: 1 }, '{"caf\\u00e9":1}', true],
     ['a text that is elsewhere in the message', { id: 'x' }, '{"id":"y","name":"x"}', false],
-    ['an empty text', { id: '' }, '{"id":""}', true],
     ['true', { 'a.b': true }, '{"a":{"b":true}}', true],
     ['false', { 'a.b': false }, '{"a":{"b":true}}', false],
     ['null', { id: null }, '{"id":null}', true],
@@ -31,10 +30,8 @@ describe('a field', () => {
     ['a key with a dot', { 'traits.app.version': 2 }, '{"traits":{"app.version":2}}', true],
     ['a key with a dot first', { 'app.version': 2 }, '{"app.version":2,"app":{"version":1}}', true],
     ['a key with a dot first, not both', { 'app.version': 1 }, '{"app.version":2,"app":{"version":1}}', false],
-    ['several, all of which match', { a: 1, 'b.c': 'x' }, '{"a":1,"b":{"c":"x"}}', true],
     ['several, one of which does not match', { a: 1, 'b.c': 'x' }, '{"a":1,"b":{"c":"y"}}', false],
     ['what is no JSON', { a: 1 }, '{"a":1', false],
-    ['an object', { a: 1 }, '{"a":{"a":1}}', false],
   ])('%s', (_, where, sent, expected) => {
     expect(matches(where, sent)).toBe(expected)
   })
@@ -68,9 +65,7 @@ describe('a field', () => {
 
 it.each<[string, unknown]>([
   ['list: where', {}],
-  ['list: where', []],
   ['list: where', 'id=1'],
-  ['list: where: id', { id: undefined }],
   ['list: where: id', { id: Number.NaN }],
   ['list: where: id', { id: {} }],
   ['list: where: a.b', { id: 1, 'a.b': new Date() }],

@@ -3,7 +3,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { InboxLetterFilter } from '../../src/receive/stored-message.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
-import { matchMessage } from '../../src/store/filter.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
 import { setUpInbox } from '../support/inbox.ts'
@@ -69,14 +68,6 @@ describe('the dead letters of an inbox', () => {
     expect(new Set(await left())).toEqual(new Set([...stay, undefined])) // What is no message fails again.
   })
 
-  it('come in pages, from either end', async () => {
-    const { receiver, left } = await failMessages()
-    expect(await left({ type: 'track', limit: 1 } as InboxLetterFilter)).toEqual(['0'])
-    expect(await left({ type: 'track', newestFirst: true } as InboxLetterFilter)).toEqual(['1', '0'])
-    const [first] = await receiver.deadLetters()
-    expect(await left({ userId: 'ada', after: first?.id } as InboxLetterFilter)).toEqual(['2'])
-  })
-
   it('are counted by their reasons, also all and by ids', async () => {
     const { receiver } = await failMessages()
     const count = (which: 'all' | string[]) => receiver.redrive(which as 'all', { dryRun: true })
@@ -127,8 +118,4 @@ it('those of a destination are selected by the URL that did not take them', asyn
   await expect(destination.redrive({ reason: 'refuse' as never })).rejects.toThrow('refuse')
   await expect(destination.redrive({ handler: 'crm' } as never)).rejects.toThrow('`handler`')
   await destination.close()
-})
-
-it.each(['"\\u0041"', '7', 'null', '\\'])('a body that is no object matches no type: %s', (body) => {
-  expect(matchMessage({ type: 'track' })(Buffer.from(body))).toBe(false)
 })

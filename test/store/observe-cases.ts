@@ -6,22 +6,20 @@ import { createReceiver } from '../../src/receive/create-receiver.ts'
 import type { QueueCounts } from '../../src/store/health.ts'
 import type { Queue } from '../../src/store/queue-types.ts'
 import { leaveJobs } from '../support/left-jobs.ts'
-import { bodiesOf, jobOf, work } from '../support/queues.ts'
+import { jobOf, work } from '../support/queues.ts'
 import { until } from '../support/until.ts'
 
 export interface ObservedEngine {
   open(name: string, observe: boolean): Queue
   list(): Promise<readonly string[]>
-  /** All that the engine stores, of every queue. While workers run, without what they wake for and when they supervised. */
-  read(whileWorking?: boolean): Promise<unknown>
+  /** All that the engine stores, of every queue, but what workers wake for and when they supervised. */
+  read(): Promise<unknown>
   /** Whether it counts the jobs that are retried. */
   readonly countsRetries: boolean
   /** Makes the next counts current. */
   refresh?(): Promise<unknown>
   /** Waits for what a worker stores by itself soon after it has claimed a job. */
   settle?(name: string): Promise<unknown>
-  /** Makes what supervises do so at once. */
-  hurrySupervision?(): Promise<unknown>
   remove?(name: string): Promise<unknown>
 }
 
@@ -84,21 +82,6 @@ export function testObserver(engine: ObservedEngine): void {
     expect(await read()).toEqual(before)
   })
 
-  it('leaves all as it is when no worker runs', async () => {
-    const { open } = setUp()
-    const worker = open()
-    await worker.push([jobOf()])
-    await worker.close({ graceMs: 0 })
-    await engine.hurrySupervision?.()
-    const before = await read(false)
-
-    const observer = open(true)
-    for (let look = 0; look < 2; look += 1) expect(await countsOf(observer)).toMatchObject({ waiting: 1 })
-    await observer.close({ graceMs: 0 })
-
-    expect(await read(false)).toEqual(before)
-  })
-
   it('pushes, and claims nothing', async () => {
     const { name, open } = setUp()
     const worker = open()
@@ -113,26 +96,5 @@ export function testObserver(engine: ObservedEngine): void {
 
     work(worker)
     await until(async () => (await countsOf(observer)).waiting === 0)
-  })
-
-  it('redrives, drops and forgets what it is asked to', async () => {
-    const { open } = setUp()
-    const worker = open()
-    const seen = work(worker, ({ body }) => ({ deadLetter: `${Buffer.from(body)}` }), 1)
-    const jobs = ['a', 'b', 'b', 'c'].map((body) => jobOf(body))
-    await worker.push(jobs)
-    await worker.drain()
-    void worker.pause()
-    const observer = open(true)
-
-    expect(await observer.drop({ reason: 'a' })).toBe(1)
-    expect(await observer.redrive([jobs[1]?.id ?? '', randomUUID()])).toBe(1)
-    expect(await observer.forget(({ body }) => `${Buffer.from(body)}` === 'c')).toEqual({ deleted: 1, active: 0 })
-    expect(await countsOf(observer)).toMatchObject({ waiting: 1, deadLetters: 1 })
-    expect(await observer.redrive('all')).toBe(1)
-    worker.resume()
-
-    await until(async () => (await observer.counts()).deadLetters === 2)
-    expect(bodiesOf(seen.slice(4))).toEqual(['b', 'b'])
   })
 }

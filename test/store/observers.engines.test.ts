@@ -18,9 +18,9 @@ describe('an observer of a queue on BullMQ', needs('Redis'), () => {
         const [id] = (await redis?.lrange(`${prefix}:${name}:active`, 0, 0)) ?? []
         return `${await redis?.hget(`${prefix}:${name}:${id}`, 'progress')}`.includes('claims')
       }),
-    async read(whileWorking = true) {
+    async read() {
       const all = (await redis?.keys(`${prefix}*`)) ?? []
-      const keys = whileWorking ? all.filter((key) => !key.endsWith(':marker')) : all
+      const keys = all.filter((key) => !key.endsWith(':marker'))
       // The dump of a key that expires does not contain the time that is left.
       return Promise.all(keys.sort().map(async (key) => [key, `${(await redis?.dumpBuffer(key))?.toString('hex')}`]))
     },
@@ -38,10 +38,8 @@ describe('an observer of a queue on pg-boss', needs('PostgreSQL'), () => {
     list: () => listPgBoss(pg),
     countsRetries: false,
     refresh: async () => schema?.run('UPDATE schema.queue SET monitor_on = NULL'),
-    hurrySupervision: async () =>
-      schema?.run('UPDATE schema.version SET flow_on = NULL, bam_on = NULL, cron_on = NULL'),
-    async read(whileWorking = true) {
-      const left = [...COUNTED, ...(whileWorking ? SUPERVISED : [])].map((column) => ` - '${column}'`).join('')
+    async read() {
+      const left = [...COUNTED, ...SUPERVISED].map((column) => ` - '${column}'`).join('')
       const find = 'SELECT tablename AS name FROM pg_tables WHERE schemaname = $1 ORDER BY 1'
       const tables = (await schema?.run(find, [schema.name])) ?? []
       return Promise.all(

@@ -11,7 +11,6 @@ import { jobOf } from '../support/queues.ts'
 
 const connectionString = 'postgres://user:swordfish@127.0.0.1:1/db'
 const connection = 'redis://:swordfish@127.0.0.1:6379'
-const path = '/nowhere/jobs.sqlite'
 const boss = new PgBoss(connectionString)
 const withoutTransactions = new PgBoss({ db: { executeSql: async () => ({ rows: [] }) } })
 
@@ -19,7 +18,6 @@ type Wrong = readonly [name: string, options: object]
 
 const inEach: readonly Wrong[] = [
   ['name', { name: '' }],
-  ['name', { name: 5 }],
   ['dedupeWindowMs', { dedupeWindowMs: 0.5 }],
   ['deadLetterRetentionMs', { deadLetterRetentionMs: 0 }],
   ['concurrency', { concurrency: 5 }],
@@ -32,21 +30,21 @@ const inDurable: readonly Wrong[] = [
   ['onError', { onError: 'log' }],
   ['logger.error', { logger: {} }],
 ]
-const clocks: readonly Wrong[] = [
-  ['clock.now', { clock: null }],
-  ['clock.setTimeout', { clock: { now: () => 0, monotonic: () => 0 } }],
-]
+const clock: Wrong = ['clock.now', { clock: null }]
 
-const engines: Record<
-  string,
-  { readonly create: (options: never) => unknown; valid: object; wrong: readonly Wrong[] }
-> = {
+interface Engine {
+  readonly create: (options: never) => unknown
+  readonly valid: object
+  readonly wrong: readonly Wrong[]
+}
+
+const engines: Record<string, Engine> = {
   memoryQueue: {
     create: memoryQueue,
     valid: {},
     wrong: [
       ...inEach,
-      ...clocks,
+      clock,
       ['maxJobs', { maxJobs: Number.POSITIVE_INFINITY }],
       ['maxBytes', { maxBytes: 1.5 }],
       ['maxDeadLetters', { maxDeadLetters: '5' }],
@@ -55,11 +53,10 @@ const engines: Record<
   },
   sqliteQueue: {
     create: sqliteQueue,
-    valid: { path },
+    valid: { path: '/nowhere/jobs.sqlite' },
     wrong: [
       ...inDurable,
-      ...clocks,
-      ['path', { path: undefined }],
+      clock,
       ['path', { path: ':memory:' }],
       ['path', { path: 'file:jobs.db' }],
       ['maxJobs', { maxJobs: 0 }],
@@ -73,10 +70,8 @@ const engines: Record<
       ...inDurable,
       ['name', { name: 'a:b' }],
       ['connection', { connection: undefined }],
-      ['connection', { connection: '' }],
       ['connection', { connection: 'http://:swordfish@127.0.0.1' }],
       ['connection', { connection: ':swordfish' }],
-      ['connection', { connection: { keyPrefix: 'app:' } }],
       ['connection', { connection: new Redis({ keyPrefix: 'app:', lazyConnect: true }) }],
       ['prefix', { prefix: '' }],
       ['leaseMs', { leaseMs: 99 }],
@@ -88,16 +83,16 @@ const engines: Record<
     valid: { name: 'x', connectionString },
     wrong: [
       ...inDurable,
-      ...clocks,
-      ...['__proto__', 'constructor', "it's", 'orders-groups'].map((name): Wrong => ['name', { name }]),
-      ...[undefined, '', 5, 'user:swordfish@127.0.0.1', 'postgres://user:swordfish@:x'].map(
-        (address): Wrong => ['connectionString', { connectionString: address }],
-      ),
+      clock,
+      ...['__proto__', "it's", 'orders-groups'].map((name): Wrong => ['name', { name }]),
+      ['connectionString', { connectionString: undefined }],
+      ['connectionString', { connectionString: 'user:swordfish@127.0.0.1' }],
+      ['connectionString', { connectionString: 'postgres://user:swordfish@:x' }],
       ['boss', { boss }],
-      ...[null, {}, withoutTransactions].map((other): Wrong => ['boss', { connectionString: undefined, boss: other }]),
+      ['boss', { connectionString: undefined, boss: withoutTransactions }],
       ['max', { connectionString: undefined, boss, max: 3 }],
       ['max', { max: 0 }],
-      ...['1st', 'a;b', 5].map((schema): Wrong => ['schema', { schema }]),
+      ['schema', { schema: 'a;b' }],
       ['leaseMs', { leaseMs: 9_999 }],
       ['leaseMs', { leaseMs: 24 * 60 * 60_000 + 1 }],
     ],
@@ -112,15 +107,9 @@ describe.each(Object.entries(engines))('%s refuses', (name, { create, valid, wro
     expect(createWrong).not.toThrow('swordfish')
   })
 
-  it.each([null, 'orders'])('%j in place of options', (options) => {
-    expect(() => create(options as never)).toThrow(`\`${name}: options\``)
+  it('no object in place of options', () => {
+    expect(() => create(null as never)).toThrow(`\`${name}: options\``)
   })
-})
-
-it('a memoryQueue needs no options', async () => {
-  const queue = memoryQueue()
-  await queue.push([jobOf()])
-  expect(await queue.close({ graceMs: 0 })).toHaveLength(1)
 })
 
 it('pgBossQueue accepts a schema in double quotes, and a PostgreSQL that does not run: pushes say so', async () => {

@@ -9,7 +9,6 @@ import type { QueueStore } from '../../src/store/queue-store.ts'
 import type { HandleJob, JobTransaction, Queue, SaveState } from '../../src/store/queue-types.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { testQueue } from '../contracts/queue.ts'
-import { watchConsole } from '../support/console.ts'
 import { complete, jobOf, work } from '../support/queues.ts'
 import { until } from '../support/until.ts'
 import { type Manner, setUpQueue, watchStore } from './stores.ts'
@@ -209,24 +208,12 @@ describe('a state that a handler saves', () => {
   })
 })
 
-describe('onError', () => {
-  it('is given errors of the background, and one fault once', async () => {
-    const fault = new Error('away')
-    const { clock, queue, errors } = setUpQueue({ claim: () => Promise.reject(fault) })
-    work(queue)
-    await clock.advance(10_000)
-    expect(errors).toMatchObject([{ code: 'queue_unavailable', cause: fault }])
-  })
-
-  it('by default prints it with its cause', async () => {
-    const printed = watchConsole()
-    const { clock, queue } = setUpQueue({ claim: () => Promise.reject(new Error('away')) }, { onError: undefined })
-    work(queue)
-    await clock.advance(0)
-    const text = expect.stringMatching(/^hookline: queue_unavailable: .*\n {4}Error: away\n/)
-    expect(printed).toEqual([{ level: 'error', text }])
-    await queue.close({ graceMs: 0 })
-  })
+it('onError is given errors of the background, and one fault once', async () => {
+  const fault = new Error('away')
+  const { clock, queue, errors } = setUpQueue({ claim: () => Promise.reject(fault) })
+  work(queue)
+  await clock.advance(10_000)
+  expect(errors).toMatchObject([{ code: 'queue_unavailable', cause: fault }])
 })
 
 describe('closing', () => {

@@ -7,12 +7,9 @@ import { memoryQueue } from '../../src/queues-memory.ts'
 import { sqliteQueue } from '../../src/queues-sqlite.ts'
 import { createReceiver } from '../../src/receive/create-receiver.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
-import { createQueue } from '../../src/store/create-queue.ts'
 import type { QueueUse } from '../../src/store/queue-types.ts'
 import { requireNote } from '../../src/store/use.ts'
-import { manualClock } from '../../src/testing.ts'
 import { secret } from '../support/receive.ts'
-import { watchStore } from './stores.ts'
 import { testUse } from './use-cases.ts'
 
 describe('in a SQLite file', () => {
@@ -26,26 +23,17 @@ describe('in a SQLite file', () => {
   })
 })
 
-describe('a queue of one process', () => {
+it('a queue of one process serves an inbox or a destination', async () => {
+  const [queue, outbox] = [memoryQueue({ name: 'jobs' }), memoryQueue({ name: 'outbox' })]
   const options = { webhooks: [{ url: 'https://shop.example/webhooks' }], sharedSecret: secret }
+  createReceiver({ secret, inbox: queue })
+  const destination = createDestination({ ...options, queue: outbox })
 
-  it('serves an inbox or a destination', async () => {
-    const [queue, outbox] = [memoryQueue({ name: 'jobs' }), memoryQueue({ name: 'outbox' })]
-    createReceiver({ secret, inbox: queue })
-    const destination = createDestination({ ...options, queue: outbox })
+  expect(() => createDestination({ ...options, queue })).toThrow(TypeError)
+  expect(() => createReceiver({ secret, inbox: outbox })).toThrow(TypeError)
+  expect(() => createDestination({ ...options, queue: outbox })).toThrow(TypeError)
 
-    expect(() => createDestination({ ...options, queue })).toThrow(TypeError)
-    expect(() => createReceiver({ secret, inbox: outbox })).toThrow(TypeError)
-    expect(() => createDestination({ ...options, queue: outbox })).toThrow(TypeError)
-
-    await destination.close({ graceMs: 0 })
-  })
-
-  it('over a store without a place may serve a second destination', async () => {
-    const clock = manualClock()
-    const open = () => createQueue(watchStore(clock).store, { name: 'jobs', clock })
-    for (const queue of [open(), open()]) queue.reserve?.('destination')
-  })
+  await destination.close({ graceMs: 0 })
 })
 
 it('a queue whose note is of another version, or of another use, is refused', () => {

@@ -61,22 +61,6 @@ describe('a walk', () => {
     expect(most(turns)).toBeLessThanOrEqual(5)
   })
 
-  it('among others holds a turn no longer than it does alone', async () => {
-    const { spend, turn } = watchTurns()
-    const turns: number[] = []
-    const one = async () => {
-      for await (const _ of walk([Array(5)])) {
-        turns.push(turn())
-        spend(10)
-      }
-    }
-
-    await Promise.all(Array.from({ length: 10 }, one))
-
-    expect(turns).toHaveLength(50)
-    expect(most(turns)).toBe(1)
-  })
-
   it('ends at an empty page alone: one that ends early is full of bytes', async () => {
     const pages = [['a', 'b'], ['c'], ['d', 'e'], []]
     const lasts: unknown[] = []

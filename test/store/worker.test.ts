@@ -82,48 +82,26 @@ function setUpGated(change: Partial<QueueStore> = {}) {
   return { ...setUp({ change: gated }), asked: asked.opened, open: answered.open }
 }
 
-describe('a store whose calls take effect in their order', () => {
-  /** Its outcomes are recorded once `record` is called. */
-  function setUpOrdered() {
-    const recorded = gate()
-    const change = (store: QueueStore): Partial<QueueStore> => ({
-      isOrdered: true,
-      finish(claim, outcome) {
-        void store.finish(claim, outcome)
-        return recorded.opened
-      },
-    })
-    return { ...setUp({ change }), record: recorded.open }
-  }
-
-  it('is asked for more when handlers have ended, but for twice as many as are handled at a time at most', async () => {
-    const { watched, worker, push, work, seen, record } = setUpOrdered()
-    await push(...jobsOf(10))
-    work(() => complete, 3)
-    await until(() => seen.length >= 6)
-    await nextTurn()
-
-    expect([seen.length, watched.claims.slice(0, 2)]).toEqual([6, [3, 3]])
-
-    record()
-    await worker.drain()
-    expect(seen).toHaveLength(10)
+it('a store whose calls take effect in their order is asked for more when handlers have ended, for twice as many as are handled at a time at most', async () => {
+  const recorded = gate()
+  const change = (store: QueueStore): Partial<QueueStore> => ({
+    isOrdered: true,
+    finish(claim, outcome) {
+      void store.finish(claim, outcome)
+      return recorded.opened
+    },
   })
+  const { watched, worker, push, work, seen } = setUp({ change })
+  await push(...jobsOf(10))
+  work(() => complete, 3)
+  await until(() => seen.length >= 6)
+  await nextTurn()
 
-  it('is left alone until outcomes are recorded, however much room the handler has', async () => {
-    const { clock, worker, push, work, seen, record } = setUpOrdered()
-    const nextAt = vi.fn(() => new Date(clock.now()))
-    await push(...jobsOf(3))
-    work(() => complete, 1, { count: () => 1, nextAt })
-    await until(() => seen.length === 2)
-    await clock.advance(0)
+  expect([seen.length, watched.claims.slice(0, 2)]).toEqual([6, [3, 3]])
 
-    expect(nextAt).not.toHaveBeenCalled()
-
-    record()
-    await worker.drain()
-    expect(seen).toHaveLength(3)
-  })
+  recorded.open()
+  await worker.drain()
+  expect(seen).toHaveLength(10)
 })
 
 describe('a store that claims the next job in the step that completes one', () => {
@@ -149,16 +127,6 @@ describe('a store that claims the next job in the step that completes one', () =
 
     expect([seen.length, next.mock.calls.length]).toEqual([10, 10])
     expect(watched.claims).toEqual([2, ...Array(10).fill(1), 2])
-  })
-
-  it('is only told of outcomes when there is other room, or another outcome', async () => {
-    const { next, worker, push, work, seen } = setUpNext()
-    await push(...jobsOf(2))
-    const decide = () => (seen.length === 1 ? { deadLetter: 'no' } : complete)
-    work(decide, 1, { count: () => 1, nextAt: () => undefined })
-    await worker.drain()
-
-    expect([seen.length, next.mock.calls.length]).toEqual([2, 0])
   })
 
   it('is told of the outcome alone after it failed to do both', async () => {
@@ -192,16 +160,6 @@ describe('a store that claims the next job in the step that completes one', () =
 })
 
 describe('claiming', () => {
-  it.each([false, true])('asks for many jobs when many end together; slow store: %s', async (isSlow) => {
-    const { watched, worker, push, work } = setUp({ isSlow })
-    await push(...jobsOf(100))
-    work(() => complete, 50)
-    await worker.drain()
-
-    expect(watched.claims.length).toBeLessThanOrEqual(8)
-    expect(watched.claims.slice(0, 2)).toEqual([50, 50])
-  })
-
   it('polls for the jobs of other processes, with a handler only', async () => {
     const { clock, watched, worker, work, seen } = setUp({ pollMs: 200 })
     const pushElsewhere = (more: Partial<Job> = {}) => watched.store.push([jobOf('job', more)])
@@ -269,27 +227,6 @@ describe('a pause', () => {
 })
 
 describe('drain', () => {
-  it('is not over while a job came due that very moment', async () => {
-    const wait = vi.fn(async () => {}).mockImplementationOnce(() => clock.advance(10))
-    const change = (store: QueueStore): Partial<QueueStore> => ({
-      async nextDueAt() {
-        const at = await store.nextDueAt()
-        await wait()
-        return at
-      },
-    })
-    const { clock, push, work, drain } = setUp({ change })
-    await push(jobOf('job', { notBefore: new Date(clock.now() + 10) }))
-
-    const { over, end } = drain()
-    await clock.advance(0)
-    await clock.advance(0)
-    expect(over).not.toHaveBeenCalled()
-
-    work()
-    await end
-  })
-
   it('is over when another process has handled the job', async () => {
     const { clock, watched, push, drain } = setUp({ pollMs: 100 })
     await push(jobOf())
@@ -493,22 +430,5 @@ describe('leases', () => {
     expect(seen.map(({ blockedMs }) => blockedMs)).toEqual(expected)
     expect(errors).toMatchObject(expected[1] === undefined ? [] : [{ code: 'lease_lapsed', status: 503 }])
     expect(String(errors)).toMatch(expected[1] === undefined ? /^$/ : /orders.*2\.0 s.*leaseMs/)
-  })
-
-  it('that were lost are remembered for the last thousand jobs', async () => {
-    const { clock, push, work, block, seen } = setUpLeases()
-    const held = Promise.withResolvers<Outcome>()
-    const jobs = jobsOf(1_001)
-    work(({ claimCount }) => (claimCount === 1 ? held.promise : complete), jobs.length)
-    await push(...jobs)
-    await clock.advance(500)
-
-    await block(2500)
-    held.resolve({ retryAt: new Date(clock.now()) })
-    await clock.advance(0)
-
-    const again = seen.slice(jobs.length)
-    expect(again.map(({ id }) => id)).toEqual(jobs.map(({ id }) => id))
-    expect(again.map(({ blockedMs }) => blockedMs)).toEqual([undefined, ...Array(1_000).fill(2000)])
   })
 })

@@ -7,8 +7,8 @@ export interface Proxy {
   cut(): void
   /** Lets a statement that holds this text through, and cuts the connection before its answer. */
   cutAfter(text: string): void
-  /** Swallows all bytes both ways until it is called with false; given `from`, as soon as a statement holds this text. */
-  swallow(isSwallowing: boolean, from?: string): void
+  /** Swallows all bytes both ways until it is called with false. */
+  swallow(isSwallowing: boolean): void
   /** Resolves when a client has connected. */
   accepted(): Promise<void>
   close(): Promise<void>
@@ -18,7 +18,6 @@ export async function createProxy(databaseUrl: string): Promise<Proxy> {
   const sockets = new Set<Socket>()
   let fatal: string | undefined
   let isSwallowing = false
-  let last: string | undefined
   const cut = (): void => {
     for (const socket of sockets) socket.destroy()
   }
@@ -37,10 +36,6 @@ export async function createProxy(databaseUrl: string): Promise<Proxy> {
       })
     }
     client.on('data', (data) => {
-      if (last !== undefined && data.includes(last)) {
-        isSwallowing = true
-        last = undefined
-      }
       if (isSwallowing) return
       if (fatal !== undefined && data.includes(fatal)) {
         isCut = true
@@ -62,9 +57,8 @@ export async function createProxy(databaseUrl: string): Promise<Proxy> {
     cutAfter(text) {
       fatal = text
     },
-    swallow(swallowing, from) {
-      isSwallowing = swallowing && from === undefined
-      last = from
+    swallow(swallowing) {
+      isSwallowing = swallowing
     },
     accepted: () => new Promise((resolve) => server.once('connection', () => resolve())),
     async close() {

@@ -22,20 +22,6 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     return { ...parts, ids: jobs.map(({ id }) => id), id: jobs[0]?.id ?? '' }
   }
 
-  it('are listed in pages: Redis is asked for the ids near a page, wherever it is', async () => {
-    const { queue, ids } = await setUp(750)
-    const ranges = vi.spyOn(Engine.prototype, 'getRanges')
-    const listed: string[] = []
-    for (let after: string | undefined; listed.length < 750; after = listed.at(-1)) {
-      const page = await queue.deadLetters({ limit: 100, ...(after !== undefined && { after }) })
-      listed.push(...page.map(({ id }) => id))
-    }
-    expect(listed.toSorted()).toEqual(ids.toSorted())
-    const asked = await Promise.all(ranges.mock.results.map(({ value }) => value as Promise<string[]>))
-    expect(asked).toHaveLength(8)
-    for (const { length } of asked) expect(length).toBeLessThanOrEqual(301)
-  })
-
   it('keep what a redrive elsewhere led to, and are redriven once', async () => {
     const { queue, engine, id } = await setUp(1)
     const { getJob } = Engine.prototype
@@ -72,24 +58,10 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     const { queue, engine, ids } = await setUp(2)
     const [one = '', other = ''] = ids
     await (await engine.getJob(one))?.log('by hand')
-    // BullMQ stores more beside a job of a flow.
-    const keyOf = (part: string) => engine.toKey(`${one}:${part}`)
-    for (const part of ['processed', 'failed']) await server.redis.hset(keyOf(part), 'bull:others:1', '1')
-    await server.redis.sadd(keyOf('dependencies'), 'bull:others:1')
-    await server.redis.zadd(keyOf('unsuccessful'), 1, 'bull:others:1')
     expect([await queue.drop([one]), await queue.drop('all')]).toEqual([1, 1])
     for (const id of ids) expect(await server.redis.keys(`*${id}*`)).toEqual([])
     await queue.push([one, other].map((id) => ({ id, body: Buffer.from('body') })))
     await queue.drain()
     expect((await queue.counts()).waiting).toBe(2)
-  })
-
-  it('count as due since their redrive', async () => {
-    const { queue, another } = await setUp(1)
-    await queue.close({ graceMs: 0 })
-    const again = another()
-    const before = Date.now()
-    expect(await again.redrive('all')).toBe(1)
-    expect((await again.counts()).oldestDueAt?.getTime()).toBeGreaterThanOrEqual(before)
   })
 })

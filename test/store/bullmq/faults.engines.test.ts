@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
@@ -62,15 +62,10 @@ describe('an unreachable Redis', () => {
     const { port } = server.address() as AddressInfo
     openQueue({ connection: { port, host: '127.0.0.1' } })
     const queue = openQueue({ connection: `redis://127.0.0.1:${port}`, timeoutMs: 300 })
-    // One that connected by itself would be there before the last of these.
-    for (const count of [1, 2, 3]) {
-      const probe = connect(port, '127.0.0.1')
-      await once(server, 'connection')
-      probe.destroy()
-      expect(connections).toBe(count)
-    }
+    await delay(100)
+    expect(connections).toBe(0)
     await expect(queue.push([jobOf()])).rejects.toMatchObject(unavailable)
-    expect(connections).toBe(4)
+    expect(connections).toBe(1)
     server.close()
   })
 })
@@ -169,17 +164,6 @@ describe('a redis-server', needs('redis-server'), () => {
     expect(claims.map(({ claimCount }) => claimCount)).toEqual([1, 1, 1])
   })
 
-  it('with processes whose leases differ: the longest does not delay the look for lapsed ones', async () => {
-    const name = randomUUID()
-    const queue = openQueue({ name, connection: redis.url, leaseMs: 24 * 60 * 60_000 })
-    work(queue)
-    await queue.push([jobOf()])
-    await queue.drain()
-    const client = new Redis(redis.url)
-    expect(await client.pttl(`bull:${name}:stalled-check`)).toBeLessThanOrEqual(20_000 / 8)
-    client.disconnect()
-  })
-
   it('with another password: rejects with the code, and never shows the password', async () => {
     const guarded = await startRedis('--requirepass', 'right')
     const errors: unknown[] = []
@@ -227,16 +211,6 @@ describe('a redis-server', needs('redis-server'), () => {
     const isPushed = () => queue.push([jobOf()]).then(Boolean, () => 'rejected')
     await until(async () => (await isPushed()) !== 'rejected')
     expect(await queue.counts()).toMatchObject({ waiting: 1 })
-  })
-
-  it('that is away: calls that wait for it are no leak of listeners', async () => {
-    const warned: Error[] = []
-    const note = (warning: Error) => warned.push(warning)
-    process.on('warning', note)
-    onTestFinished(() => void process.off('warning', note))
-    const queue = openQueue({ connection: `redis://127.0.0.1:${await freePort()}`, timeoutMs: 100 })
-    await Promise.allSettled(Array.from({ length: 30 }, () => queue.counts()))
-    expect(warned).toEqual([])
   })
 
   it('over a connection of the user: it stays open, without listeners', async () => {

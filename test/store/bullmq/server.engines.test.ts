@@ -104,16 +104,6 @@ describe('a Redis', needs('redis-server'), () => {
     ])
   })
 
-  it('that is gone while it is asked: queue_unavailable', async () => {
-    const { info } = Redis.prototype
-    const asked = vi.spyOn(Redis.prototype, 'info').mockImplementation(function (this: Redis, ...args: unknown[]) {
-      if (args[0] === 'memory') return Promise.reject(Object.assign(new Error(), { code: 'ECONNRESET' }))
-      return (info as (...args: unknown[]) => Promise<string>).apply(this, args)
-    })
-    onTestFinished(() => asked.mockRestore())
-    await expect(openQueue({ timeoutMs: 300 }).queue.push([jobOf()])).rejects.toThrow('ECONNRESET')
-  })
-
   it('whose queue another version reserved is refused, also by an observer', async () => {
     const { queue } = openQueue()
     await queue.push([jobOf()])

@@ -2,8 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
-import { Queue as Engine } from 'bullmq'
-import { describe, expect, inject, it, vi } from 'vitest'
+import { describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { readOptions } from '../../../src/store/bullmq/bullmq-options.ts'
 import { createBullmqStore } from '../../../src/store/bullmq/bullmq-store.ts'
@@ -140,30 +139,5 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     await server.redis.del(`${engine.toKey(job.id)}:lock`)
     expect(await queue.forget(isOfAda)).toEqual({ deleted: 1, active: 0 })
     expect(await engine.getActiveCount()).toBe(0)
-  })
-
-  it('counts a job that is handled while it forgets as active', async () => {
-    const { queue, engine } = setUp()
-    const held = Promise.withResolvers<Outcome>()
-    const seen = work(queue, () => held.promise)
-    await queue.push([jobOf('ada')])
-    await until(() => seen.length === 1)
-    const { remove } = Engine.prototype
-    vi.spyOn(Engine.prototype, 'remove').mockImplementationOnce(async function (this: Engine, ...args) {
-      held.resolve({ complete: true })
-      await until(async () => (await engine.getActiveCount()) === 0)
-      return remove.apply(this, args)
-    })
-    expect(await queue.forget(isOfAda)).toEqual({ deleted: 0, active: 1 })
-  })
-
-  it('forgets what others wrote by its data, and passes over what ends meanwhile', async () => {
-    const { queue, engine } = setUp()
-    await engine.add('other', { userId: 'ada' })
-    vi.spyOn(Engine.prototype, 'getRanges').mockImplementationOnce(async function (this: Engine, ...args) {
-      return [randomUUID(), ...(await this.getRanges(...args))]
-    })
-    expect(await queue.forget(isOfAda)).toEqual({ deleted: 1, active: 0 })
-    expect(await engine.getWaitingCount()).toBe(0)
   })
 })

@@ -3,7 +3,7 @@ import { type MemoryQueueOptions, memoryQueue } from '../../../src/queues-memory
 import type { ClaimedJob, Job, Outcome } from '../../../src/store/queue-types.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { testQueue } from '../../contracts/queue.ts'
-import { bodiesOf, type Decide, complete as done, jobOf as jobWith, work } from '../../support/queues.ts'
+import { type Decide, complete as done, jobOf as jobWith, work } from '../../support/queues.ts'
 
 function create() {
   const clock = manualClock()
@@ -24,17 +24,6 @@ function setUp(options: MemoryQueueOptions = {}) {
   const seen: ClaimedJob[] = []
   return { clock, queue, seen, work: (decide: Decide, concurrency?: number) => work(queue, decide, concurrency, seen) }
 }
-
-it('holds on to no pool of small buffers for a job that waits for long, or is dead', async () => {
-  const { queue, clock, work, seen } = setUp()
-  work(({ claimCount }) => (claimCount === 1 ? { retryAt: new Date(clock.now()) } : { deadLetter: 'no' }))
-  await queue.push([jobWith('small'), jobWith('bytes')])
-  await clock.advance(0)
-
-  const kept = [...seen.filter(({ claimCount }) => claimCount === 2), ...(await queue.deadLetters())]
-  expect(bodiesOf(kept)).toEqual(['small', 'bytes', 'small', 'bytes'])
-  for (const { body } of kept) expect(body.buffer.byteLength).toBe(body.byteLength)
-})
 
 describe('the bounds of a queue in memory', () => {
   it('maxJobs: what waits and what is handed out, all of a push or nothing', async () => {
@@ -109,19 +98,6 @@ describe('the bounds of a queue in memory', () => {
     expect((await queue.deadLetters()).length).toBe(1)
   })
 
-  it('maxBytes: a job that dies and a retryState that grows push out the longest dead', async () => {
-    const { queue, clock, work } = setUp({ maxBytes: 100 })
-    const retryState = new Uint8Array(50)
-    const retryAt = new Date(clock.now() + 1000)
-    work(({ body }) => (body.length === 1 ? { retryAt, retryState } : { deadLetter: 'no', retryState }))
-    await queue.push([jobOf(10), jobOf(20)])
-    await queue.drain()
-    expect((await queue.deadLetters()).map(({ body }) => body.length)).toEqual([20])
-    await queue.push([jobOf(1)])
-    await queue.drain()
-    expect(await queue.counts()).toMatchObject({ waiting: 1, active: 0, deadLetters: 0 })
-  })
-
   it('as many known ids as maxJobs, the latest', async () => {
     const { queue, seen, work } = setUp({ maxJobs: 2 })
     work(() => done)
@@ -149,16 +125,6 @@ describe('the time of a queue in memory', () => {
     expect([clock.timers, (await queue.counts()).waiting]).toEqual([1, 2])
     await clock.advance(2000)
     expect([clock.timers, (await queue.counts()).waiting]).toEqual([0, 0])
-  })
-
-  it('hands out what was due already when somebody sets the clock back', async () => {
-    const { clock, queue, seen, work } = setUp()
-    await queue.push([jobOf()])
-    const { now } = clock
-    Object.assign(clock, { now: () => now() - 60 * 60_000 })
-    work(() => done)
-    await queue.drain()
-    expect(seen).toHaveLength(1)
   })
 
   it('retries a handler that keeps failing every minute at last', async () => {

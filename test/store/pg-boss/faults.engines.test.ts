@@ -6,7 +6,7 @@ import type { PgBossQueueOptions } from '../../../src/queues-pg-boss.ts'
 import { pgBossQueue } from '../../../src/queues-pg-boss.ts'
 import type { Job, Queue } from '../../../src/store/queue-types.ts'
 import { needs } from '../../support/needs.ts'
-import { createSchema, type Schema } from '../../support/postgres.ts'
+import type { Schema } from '../../support/postgres.ts'
 import { createProxy } from '../../support/postgres-proxy.ts'
 import { jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
@@ -51,18 +51,6 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     expect((await queues[0]?.counts())?.waiting).toBe(3)
   })
 
-  it('a schema that is dropped: a call is refused, the next one creates it again', async () => {
-    const dropped = createSchema(databaseUrl)
-    onTestFinished(() => dropped.drop())
-    const queue = create({ connectionString: databaseUrl, schema: dropped.name, timeoutMs: 10_000 })
-    const seen = work(queue)
-    await queue.push([jobOf('before')])
-    await queue.drain()
-    await dropped.run(`DROP SCHEMA ${dropped.name} CASCADE`)
-    await untilPushed(queue, jobOf('after')) // A poll may meet it first.
-    await until(() => seen.length === 2)
-  })
-
   it('a connection that answers nothing any more: refused in time, all that wait; work goes on afterwards', async () => {
     const proxy = await openProxy()
     const queue = create({
@@ -86,20 +74,6 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     await untilPushed(queue, jobOf('after'))
     await until(() => seen.some(({ body }) => String(body) === 'after'))
   })
-
-  it('a start that is cut off from its answers: tried again', async () => {
-    const proxy = await openProxy()
-    proxy.cutAfter('create_queue')
-    const queue = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 400 })
-    await expect(queue.push([jobOf()])).rejects.toMatchObject(away)
-    await untilPushed(queue, jobOf())
-    await queue.close({ graceMs: 0 })
-    proxy.swallow(true, 'create_queue')
-    const other = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 400 })
-    await expect(other.push([jobOf()])).rejects.toMatchObject(away)
-    proxy.swallow(false)
-    await untilPushed(other, jobOf())
-  }, 15_000)
 
   it('a table that is locked for long: what is refused is not stored later, and no claim is lost or counted', async () => {
     const queue = create({ connectionString: databaseUrl, schema: schema.name, timeoutMs: 500 })
@@ -137,20 +111,6 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
       expect((await queue.counts()).deadLetters).toBe(0)
     },
   )
-
-  it('a database whose transactions are serializable by default costs nothing', async () => {
-    const url = new URL(databaseUrl)
-    url.searchParams.set('options', '-c default_transaction_isolation=serializable')
-    const name = randomUUID()
-    const queues = [1, 2].map(() => create({ name, connectionString: url.href, schema: schema.name }))
-    for (const queue of queues) await queue.push([jobOf()])
-    const seen = queues.flatMap((queue) => [work(queue, () => ({ complete: true, log: Buffer.from('noted') }))])
-    const jobs = Array.from({ length: 150 }, (_, index) => ({ ...jobOf(), group: `${index % 40}` }))
-    await Promise.all(jobs.map((job, index) => queues[index % 2]?.push([job])))
-    await until(() => seen.reduce((sum, { length }) => sum + length, 0) === jobs.length + 2)
-    await Promise.all(queues.map((queue) => queue.drain()))
-    expect(errors).toEqual([])
-  })
 
   it('a user that PostgreSQL does not know: says so, and no password', async () => {
     const url = new URL(databaseUrl)

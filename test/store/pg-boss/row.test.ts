@@ -1,8 +1,7 @@
-import type { Job } from 'pg-boss'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { isFaultOfItems, unavailable } from '../../../src/store/pg-boss/pg-boss-connection.ts'
-import { secondsUntil, toClaim } from '../../../src/store/pg-boss/pg-boss-job.ts'
+import { secondsUntil } from '../../../src/store/pg-boss/pg-boss-job.ts'
 import { secondsOf } from '../../../src/store/pg-boss/pg-boss-tables.ts'
 
 const clock = { ...systemClock, now: () => 5.5 }
@@ -13,12 +12,6 @@ describe('a row of pg-boss', () => {
     expect(until).toEqual([0, 0, 0.001, 1])
     expect(secondsUntil(new Date(8.64e15), clock)).toBe(100 * 365 * 24 * 60 * 60)
     expect([secondsOf(1), secondsOf(2000), secondsOf(Number.MAX_SAFE_INTEGER)]).toEqual([1, 2, 2 ** 31 - 1])
-  })
-
-  it('whose claims ended sooner than their leases was not claimed before its push', () => {
-    const job = { id: 'a', retryCount: 3, data: { at: 5_000_000, body: '', part: 'a' } } as unknown as Job<unknown>
-    const { firstAt } = toClaim(job, { lane: 'orders', leaseMs: 10_000, stored: undefined, now: 9_000 })
-    expect(firstAt).toEqual(new Date(5_000))
   })
 })
 

@@ -1,13 +1,10 @@
-import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
-import { PgBoss } from 'pg-boss'
 import { describe, expect, it } from 'vitest'
-import { pgBossQueue } from '../../../src/queues-pg-boss.ts'
 import type { Outcome } from '../../../src/store/queue-types.ts'
 import { needs } from '../../support/needs.ts'
 import { bodiesOf, complete, jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
-import { databaseUrl, useVirtualBoss } from './set-up.ts'
+import { useVirtualBoss } from './set-up.ts'
 
 const YEAR = 365 * 24 * 60 * 60_000
 
@@ -35,78 +32,47 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
     expect(errors).toEqual([])
   })
 
-  describe('in time', () => {
-    it('stay while they wait or are dead letters, however long; a completed one goes', async () => {
-      const { queue, another, work, now, advance, supervise, rows } = setUp({ dedupeWindowMs: 1000 })
-      work((job) => (String(job.body) === 'dead' ? { deadLetter: 'no' } : complete))
-      await queue.push([jobOf('dead'), jobOf('done'), jobOf('later', { notBefore: new Date(now() + 2 * YEAR) })])
-      await queue.drain()
-      await queue.close({ graceMs: 0 })
-      const other = another().queue
-      await other.push([jobOf('due')])
-      await advance(YEAR)
-      await supervise()
-      expect((await rows()).map(({ state }) => state).sort()).toEqual(['cancelled', 'created', 'created'])
-      expect(await other.deadLetters()).toHaveLength(1)
-    })
-
-    it('come back when their worker died, counted, with the time of the first claim from then on', async () => {
-      const { queue, work, boss, name, now, advance, supervise } = setUp({ leaseMs: 10_000 })
-      await queue.push([jobOf('a', { notBefore: new Date(now() + 5000) }), jobOf('b')])
-      await advance(5000)
-      const firstAt = now()
-      for (let round = 0; round < 5; round += 1) {
-        await boss.fetch(name, { batchSize: 10 }) // As a worker does that dies then.
-        await advance(11_000)
-        await supervise()
-      }
-      const seen = work(({ claimCount }) => (claimCount === 6 ? { retryAt: new Date(now()) } : complete))
-      await until(() => seen.length === 4)
-      await queue.drain()
-      expect(seen.map(({ claimCount }) => claimCount)).toEqual([6, 6, 7, 7])
-      for (const job of seen) expect(Math.abs(job.firstAt.getTime() - firstAt)).toBeLessThan(6000)
-      const times = new Set(seen.map((job) => `${job.id} ${job.firstAt.getTime()}`))
-      expect(times.size).toBe(2)
-    })
+  it('stay while they wait or are dead letters, however long; a completed one goes', async () => {
+    const { queue, another, work, now, advance, supervise, rows } = setUp({ dedupeWindowMs: 1000 })
+    work((job) => (String(job.body) === 'dead' ? { deadLetter: 'no' } : complete))
+    await queue.push([jobOf('dead'), jobOf('done'), jobOf('later', { notBefore: new Date(now() + 2 * YEAR) })])
+    await queue.drain()
+    await queue.close({ graceMs: 0 })
+    const other = another().queue
+    await other.push([jobOf('due')])
+    await advance(YEAR)
+    await supervise()
+    expect((await rows()).map(({ state }) => state).sort()).toEqual(['cancelled', 'created', 'created'])
+    expect(await other.deadLetters()).toHaveLength(1)
   })
 
-  describe('that are claimed', () => {
-    it('are all that is due only when fewer were found than were asked for, and only at that moment', async () => {
-      const { name, store } = server.createStore()
-      await store.push([jobOf('a'), jobOf('b')])
-      expect(await store.claim(1)).toHaveLength(1)
-      expect(await store.nextDueAt()).toBeInstanceOf(Date)
-      expect(await store.claim(2)).toHaveLength(1)
-      expect(await store.nextDueAt()).toBeUndefined()
-      await server.virtual.boss.send(name, {})
-      expect(await store.nextDueAt()).toBeInstanceOf(Date)
-      await store.close()
-    })
+  it('come back when their worker died, counted, with the time of the first claim from then on', async () => {
+    const { queue, work, boss, name, now, advance, supervise } = setUp({ leaseMs: 10_000 })
+    await queue.push([jobOf('a', { notBefore: new Date(now() + 5000) }), jobOf('b')])
+    await advance(5000)
+    const firstAt = now()
+    for (let round = 0; round < 5; round += 1) {
+      await boss.fetch(name, { batchSize: 10 }) // As a worker does that dies then.
+      await advance(11_000)
+      await supervise()
+    }
+    const seen = work(({ claimCount }) => (claimCount === 6 ? { retryAt: new Date(now()) } : complete))
+    await until(() => seen.length === 4)
+    await queue.drain()
+    expect(seen.map(({ claimCount }) => claimCount)).toEqual([6, 6, 7, 7])
+    for (const job of seen) expect(Math.abs(job.firstAt.getTime() - firstAt)).toBeLessThan(6000)
+    const times = new Set(seen.map((job) => `${job.id} ${job.firstAt.getTime()}`))
+    expect(times.size).toBe(2)
+  })
 
-    it('stay with their worker when another process has opened the queue with a shorter lease', async () => {
-      const { queue, work, another, advance, supervise } = setUp({ leaseMs: 24 * 60 * 60_000 })
-      await queue.counts()
-      const next = another({ leaseMs: 10_000, pollMs: 1_000 })
-      await next.queue.push([jobOf('takes 40 seconds')])
-      const held = Promise.withResolvers<Outcome>()
-      const seen = work(() => held.promise)
-      await until(() => seen.length === 1)
-      const others = next.work(() => complete)
-      for (let passed = 0; passed < 40_000; passed += 2_000) await advance(2_000).then(supervise)
-      held.resolve(complete)
-      await queue.drain()
-      expect([seen.length, others]).toEqual([1, []])
-    })
-
-    it('together are handled in the order of their pushes, whatever order PostgreSQL returns them in', async () => {
-      const { queue, work } = setUp()
-      const jobs = ['a', 'b', 'c'].map((text) => jobOf(text))
-      await queue.push(jobs)
-      await server.schema.run('UPDATE schema.job SET priority = 0 WHERE id = $1', [jobs[0]?.id]) // Moves the row.
-      const seen = work(() => complete)
-      await queue.drain()
-      expect(bodiesOf(seen)).toEqual(['a', 'b', 'c'])
-    })
+  it('that are claimed together are handled in the order of their pushes, whatever order PostgreSQL returns them in', async () => {
+    const { queue, work } = setUp()
+    const jobs = ['a', 'b', 'c'].map((text) => jobOf(text))
+    await queue.push(jobs)
+    await server.schema.run('UPDATE schema.job SET priority = 0 WHERE id = $1', [jobs[0]?.id]) // Moves the row.
+    const seen = work(() => complete)
+    await queue.drain()
+    expect(bodiesOf(seen)).toEqual(['a', 'b', 'c'])
   })
 
   it.each<[string, Outcome]>([
@@ -151,20 +117,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
     expect(await counts()).toMatchObject({ waiting: 0, active: 0 })
   })
 
-  it('that are dead letters are redriven by two queues at the same time, each once', async () => {
-    const { queue, another, work } = setUp()
-    let outcome: Outcome = { deadLetter: 'no' }
-    const seen = work(() => outcome, 50)
-    await queue.push(Array.from({ length: 120 }, () => jobOf()))
-    await until(async () => (await queue.counts()).deadLetters >= 120)
-    outcome = complete
-    const counts = await Promise.all([queue, another().queue].map((each) => each.redrive('all')))
-    expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBe(120)
-    await until(() => seen.length === 240)
-    await queue.drain()
-    expect(seen).toHaveLength(240)
-  })
-
   it('of a queue that another version reserved are left alone', async () => {
     const { queue, another, name } = setUp()
     queue.reserve?.('inbox')
@@ -173,28 +125,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
     for (const observe of [false, true]) {
       await expect(another({ observe }).queue.counts()).rejects.toThrow('format version 1,')
     }
-  })
-
-  describe('that are counted', () => {
-    it('are not counted yet by a boss that keeps statistics: asOf says so', async () => {
-      const schema = server.schema.name
-      const boss = new PgBoss({ connectionString: databaseUrl, schema, supervise: false, persistQueueStats: true })
-      await boss.start()
-      const queue = pgBossQueue({ name: randomUUID(), boss, schema })
-      expect(await queue.counts()).toMatchObject({ waiting: 0, asOf: new Date(0) })
-      await queue.close({ graceMs: 0 })
-      await boss.stop({ graceful: false })
-    })
-
-    it('are counted when pg-boss counted last: asOf says when', async () => {
-      const { queue, advance, now, counts } = setUp()
-      await queue.counts()
-      const countedAt = now()
-      await queue.push([jobOf('a')])
-      await advance(30_000)
-      expect(await queue.counts()).toMatchObject({ waiting: 0, asOf: new Date(countedAt) })
-      expect(await counts()).toMatchObject({ waiting: 1, asOf: new Date(now()) })
-    })
   })
 
   it('that were pushed together are all listed, also while they are handled', async () => {

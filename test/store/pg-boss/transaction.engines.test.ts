@@ -12,7 +12,6 @@ import type { Queue } from '../../../src/store/queue-types.ts'
 import { capture, fixtures } from '../../../src/testing.ts'
 import { needs } from '../../support/needs.ts'
 import { createSchema, type Schema } from '../../support/postgres.ts'
-import { jobOf } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
 
 const databaseUrl = inject('databaseUrl') as string
@@ -134,24 +133,6 @@ describe('a message in a transaction of the caller', needs('PostgreSQL'), () => 
     expect(await stored()).toBe(2)
   })
 
-  it('is refused where a snapshot from before does not see its queue, and opens it otherwise', async () => {
-    const { destination, name, events } = setUp()
-    const takeSnapshot = (run: Run) => run('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ')
-
-    const early = throughPg(async (db, run) => {
-      await takeSnapshot(run)
-      await run('SELECT 1')
-      await createQueue(`${name}-new`).push([jobOf()], { db })
-    })
-    await expect(early).rejects.toMatchObject({ code: 'queue_unavailable' })
-
-    await throughPg(async (db, run) => {
-      await takeSnapshot(run)
-      await destination.track({ userId: 'u', event: 'E' }, { db })
-    })
-    await until(() => events().includes('E'))
-  })
-
   it('is refused where `db` is no transaction, and not stored', async () => {
     const { destination, stored } = setUp()
     const client = await pool.connect()
@@ -166,18 +147,5 @@ describe('a message in a transaction of the caller', needs('PostgreSQL'), () => 
 
     client.release()
     expect(await stored()).toBe(0)
-  })
-
-  it('is refused after close, and while the queue itself cannot reach PostgreSQL; the transaction goes on', async () => {
-    const closed = createQueue()
-    await closed.close({ graceMs: 0 })
-    const away = pgBossQueue({ name: 'away', connectionString: 'postgres://127.0.0.1:1/none', onError: () => {} })
-    open.push(away)
-
-    await throughPg(async (db, run) => {
-      await expect(closed.push([jobOf()], { db })).rejects.toMatchObject({ code: 'shutting_down' })
-      await expect(away.push([jobOf()], { db })).rejects.toMatchObject({ code: 'queue_unavailable' })
-      await run('SELECT 1')
-    })
   })
 })

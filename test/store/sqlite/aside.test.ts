@@ -1,20 +1,8 @@
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createAside } from '../../../src/store/sqlite/aside.ts'
 import { newFile } from './set-up.ts'
 
-afterEach(() => {
-  vi.doUnmock('node:worker_threads')
-  vi.resetModules()
-})
-
-async function open(mayStartThreads: boolean) {
-  vi.resetModules()
-  const Worker = class {
-    constructor() {
-      throw Object.assign(new Error('Access to this API has been restricted.'), { code: 'ERR_ACCESS_DENIED' })
-    }
-  }
-  if (!mayStartThreads) vi.doMock('node:worker_threads', () => ({ Worker }))
-  const { createAside } = await import('../../../src/store/sqlite/aside.ts')
+function open() {
   const aside = createAside(newFile())
   onTestFinished(async () => {
     for (const _ of ['once', 'and again, which does no harm']) await aside.close()
@@ -22,12 +10,10 @@ async function open(mayStartThreads: boolean) {
   return aside
 }
 
-describe.each([
-  ['in a thread', true],
-  ['where none may be started', false],
-])('statements %s', (_where, mayStartThreads) => {
+// Where no thread may be started: the process under the permission model.
+describe('statements in a thread', () => {
   it('answer their first row, one after the other', async () => {
-    const aside = await open(mayStartThreads)
+    const aside = open()
     const [table, row] = await Promise.all([
       aside.runStatement('CREATE TABLE notes AS SELECT ? AS text', 'seen'),
       aside.runStatement('SELECT text FROM notes'),
@@ -35,19 +21,14 @@ describe.each([
     expect([table, row]).toEqual([undefined, { text: 'seen' }])
   })
 
-  it('that fail are rejected with the code of SQLite', async () => {
-    const aside = await open(mayStartThreads)
-    await expect(aside.runStatement('SELECT * FROM absent')).rejects.toMatchObject({
-      message: 'no such table: absent',
-      errcode: 1,
-    })
+  it('that fail are rejected with the code of SQLite, and those whose thread ends with that', async () => {
+    const aside = open()
+    const failure = { message: 'no such table: absent', errcode: 1 }
+    await expect(aside.runStatement('SELECT * FROM absent')).rejects.toMatchObject(failure)
+    const asked = expect(aside.runStatement('SELECT 1')).rejects.toThrow(
+      'the thread that runs its statements has ended',
+    )
+    await aside.close()
+    await asked
   })
-})
-
-it('a statement whose thread ends is rejected', async () => {
-  const aside = await open(true)
-  const asked = aside.runStatement('SELECT 1')
-  asked.catch(() => {})
-  await aside.close()
-  await expect(asked).rejects.toThrow('the thread that runs its statements has ended')
 })

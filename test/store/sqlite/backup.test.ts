@@ -39,9 +39,8 @@ describe('a backup', () => {
     const queue = open({ timeoutMs: 10_000 })
     const observer = open({ observe: true })
     let isDone = false
-    let pushed = 0
     async function load(): Promise<void> {
-      for (; !isDone; pushed += 1) await queue.push([jobOf('x'.repeat(1_000))])
+      while (!isDone) await queue.push([jobOf('x'.repeat(1_000))])
     }
     await queue.push(Array.from({ length: 1_000 }, () => jobOf()))
     const loads = [load(), load()]
@@ -54,7 +53,6 @@ describe('a backup', () => {
     )
     expect(first?.waiting).toBeGreaterThanOrEqual(1_000)
     expect(second?.waiting).toBeGreaterThanOrEqual(first?.waiting ?? Number.NaN)
-    expect(1_000 + pushed).toBeGreaterThanOrEqual(second?.waiting ?? Number.NaN)
   })
 
   it('is not written over a file, or where no folder is', async () => {

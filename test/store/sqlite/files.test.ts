@@ -1,19 +1,16 @@
-import fs, { cpSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import fs, { cpSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { StatementSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sqliteQueue } from '../../../src/queues-sqlite.ts'
-import { openTables } from '../../../src/store/sqlite/sqlite-tables.ts'
 import { needs } from '../../support/needs.ts'
-import { until } from '../../support/until.ts'
 import {
   bodiesIn,
   bodiesOf,
   damagePage,
   hurryTime,
   jobOf,
-  loseLock,
   newFile,
   setUp,
   sideFilesOf,
@@ -104,15 +101,8 @@ describe('a file that cannot be used is refused when the queue is created', () =
     expect(await queue.counts()).toMatchObject({ waiting: 1 })
   })
 
-  it('where SQLite can keep no WAL beside it', () => {
-    expect(() => openTables(':memory:')).toThrow('a file')
-  })
-
-  it.each<[string, unknown]>([
-    ['lacks node:sqlite', undefined],
-    ['has its names alone', { DatabaseSync: class {} }],
-  ])('on a runtime that %s', (_case, module) => {
-    const spy = vi.spyOn(process, 'getBuiltinModule').mockReturnValue(module as object)
+  it('on a runtime that has the names of node:sqlite alone', () => {
+    const spy = vi.spyOn(process, 'getBuiltinModule').mockReturnValue({ DatabaseSync: class {} })
     onTestFinished(() => spy.mockRestore())
 
     expect(refusal(newFile())).toContain('has no SQLite')
@@ -191,24 +181,6 @@ describe('a file that goes away', needs('POSIX'), () => {
     expect(bodiesIn(path)).toEqual(['after', 'before'])
   })
 
-  it('does not, while this process has no file descriptor left to look at it', needs('Linux'), async () => {
-    const { path, open } = setUp()
-    const queue = open()
-    await queue.push([jobOf('before')])
-    const sideFiles = sideFilesOf(path)
-    const cannotLook = () => {
-      throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' })
-    }
-    replaceInFs('readFileSync', cannotLook)
-    replaceInFs('statSync', cannotLook)
-    hurryTime()
-
-    for (const body of ['one', 'two', 'three']) await queue.push([jobOf(body)])
-
-    expect(await queue.counts()).toMatchObject({ waiting: 4 })
-    expect(sideFilesOf(path)).toEqual(sideFiles)
-  })
-
   it('in the middle of a claim: the jobs are claimed again', async () => {
     const { path, open, drained } = setUp()
     const queue = open()
@@ -226,47 +198,6 @@ describe('a file that goes away', needs('POSIX'), () => {
     await drained(queue)
 
     expect([bodiesOf(seen), remove.mock.calls.length]).toEqual([['a'], 1])
-  })
-
-  it('but for the lock on its side file: a call is refused, and the claims stay', needs('Linux'), async () => {
-    const { path, open } = setUp()
-    const queue = open()
-    await queue.push([jobOf('held')])
-    const seen = work(queue, () => new Promise(() => {}), 1)
-    await until(() => seen.length === 1)
-    const [first = ''] = sideFilesOf(path)
-
-    await loseLock(path, () => expect(queue.push([jobOf('refused')])).rejects.toThrow(first))
-    await queue.push([jobOf('waits')])
-
-    expect(sideFilesOf(path)).toEqual([first])
-    expect(await queue.counts()).toMatchObject({ waiting: 1, active: 1 })
-  })
-
-  it('by a backup while it runs: what was claimed then is claimed again', async () => {
-    const { path, open } = setUp()
-    const queue = open()
-    await queue.push([jobOf('a')])
-    const seen = work(queue, () => new Promise(() => {}))
-    await until(() => seen.length === 1)
-    await queue.backup(`${path}.backup`)
-    endsOf(path, '-wal', '-shm')
-    renameSync(`${path}.backup`, path)
-
-    await expect(queue.push([jobOf('b')])).rejects.toThrow(unavailable)
-    await queue.push([jobOf('c')])
-
-    await until(() => seen.length === 3)
-    expect(bodiesOf(seen)).toEqual(['a', 'a', 'c'])
-  })
-
-  it('in part: a queue that is no longer in it says so', async () => {
-    const { open, connect } = setUp()
-    const queue = open()
-    await queue.push([jobOf()])
-    connect().exec('DELETE FROM hookline_queues')
-
-    await expect(queue.push([jobOf()])).rejects.toThrow(unavailable)
   })
 })
 

@@ -136,12 +136,4 @@ describe('a user who is forgotten', () => {
     writeFileSync(`${path}-owner-abc`, '')
     expect(await open().forget(isOfAda)).toEqual({ deleted: 1, active: 0 })
   })
-
-  it('is found beside a job whose id is broken, which is forgotten, too', async () => {
-    const { open, connect } = setUp({ isWhole: false })
-    const queue = open()
-    await queue.push([jobOf(bodyOf('ada', 5)), jobOf('broken'), jobOf(bodyOf('ada', 5))])
-    connect().exec("UPDATE hookline_queue_jobs SET id = x'00' WHERE seq % 2 = 0") // That of the second.
-    expect(await queue.forget(() => true)).toEqual({ deleted: 3, active: 0 })
-  })
 })

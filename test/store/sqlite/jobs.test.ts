@@ -37,16 +37,6 @@ describe('a clock that is set', () => {
   })
 })
 
-it('a queue that holds more than its maxJobs, since that was lowered, takes what needs no room', async () => {
-  const { open } = setUp()
-  const jobs = [jobOf(), jobOf()]
-  await open().push(jobs)
-  const queue = open({ maxJobs: 1 })
-  await queue.push(jobs)
-  expect(await queue.redrive('all')).toBe(0)
-  await expect(queue.push([jobOf()])).rejects.toMatchObject({ code: 'queue_full' })
-})
-
 describe('a row that cannot be read', () => {
   const update = (values: string) =>
     `UPDATE hookline_queue_jobs SET ${values} WHERE seq = (SELECT min(seq) FROM hookline_queue_jobs)`
@@ -56,7 +46,6 @@ describe('a row that cannot be read', () => {
   it.each([
     ['no body', removeBody, 'its body is missing'],
     ['an id of 3 bytes', update("id = x'010203'"), 'its id is not a UUID of 16 bytes'],
-    ['an id of no bytes', update("id = x''"), 'its id is not a UUID of 16 bytes'],
   ])('becomes a dead letter, and others are claimed: %s', async (_what, damage, reason) => {
     const { open, connect, drained } = setUp()
     const queue = open()
@@ -77,15 +66,10 @@ describe('a row that cannot be read', () => {
   it.each([
     update("claim_count = 'many'"),
     update("at = 'soon'"),
-    update("first_at = x'00'"),
     update("retry_state = 'text'"),
-    update('retry_state = 5'),
-    update('claim_count = 1 << 60'),
-    update('at = 1 << 60'),
     update('first_at = 1 << 60'),
     update('state = 7'),
     update('at = 8640000000000001'),
-    "UPDATE hookline_queue_bodies SET body = 'text'",
     'UPDATE hookline_queue_bodies SET body = 5',
   ])('the file refuses: %s', async (damage) => {
     const { open, connect, drained } = setUp()

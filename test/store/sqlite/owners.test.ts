@@ -1,9 +1,8 @@
-import fs, { rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { lockOwner } from '../../../src/store/sqlite/locks.ts'
 import type { SqliteClaim } from '../../../src/store/sqlite/sqlite-store.ts'
-import { needs } from '../../support/needs.ts'
 import { bodiesOf, HOURS_3, hurryTime, newFile, openAs, sideFilesOf } from './set-up.ts'
 
 describe('an owner', () => {
@@ -71,15 +70,6 @@ describe('an owner', () => {
     expect(openAs(path, 5, { name: 'users' }).counts()).toMatchObject({ waiting: 1, active: 0 })
   })
 
-  it('whose side file cannot be looked into counts as alive', () => {
-    const path = newFile()
-    const living = openAs(path, 0xabc)
-    living.push('a')
-    living.claim()
-    fs.mkdirSync(`${path}-owner-abc`)
-    expect(openAs(path, 5).claim()).toEqual([])
-  })
-
   it('that ended what was taken from it changes nothing', () => {
     const path = newFile()
     const [first, second] = [openAs(path, 0xabc), openAs(path, 5)]
@@ -105,19 +95,5 @@ describe('side files', () => {
     for (const { release } of [living, lock]) onTestFinished(release)
     const owners = [living, lock].map(({ owner }) => owner.toString(16))
     expect(sideFilesOf(path).sort()).toEqual(['', ...owners, 'of-mine'].map((name) => `jobs.db-owner-${name}`).sort())
-  })
-
-  it('that another process removes before they are locked: another one is taken', needs('POSIX'), () => {
-    const path = newFile()
-    const { exec } = DatabaseSync.prototype
-    const spy = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementationOnce(function (this: DatabaseSync, sql) {
-      for (const name of sideFilesOf(path)) rmSync(`${path}${name.slice('jobs.db'.length)}`)
-      exec.call(this, sql)
-    })
-    onTestFinished(() => spy.mockRestore())
-    const lock = lockOwner(path)
-    expect(sideFilesOf(path)).toEqual([`jobs.db-owner-${lock.owner.toString(16)}`])
-    lock.release()
-    expect(sideFilesOf(path)).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-import fs, { readdirSync, rmSync, symlinkSync } from 'node:fs'
+import fs, { readdirSync, symlinkSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { StatementSync } from 'node:sqlite'
@@ -7,7 +7,7 @@ import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 import type { Outcome } from '../../../src/store/queue-types.ts'
 import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
-import { bodiesOf, jobOf, setUp, sideFilesOf, unavailable, work } from './set-up.ts'
+import { bodiesOf, jobOf, setUp, sideFilesOf, work } from './set-up.ts'
 
 describe('queues of one file in one process', () => {
   it('share a side file and the commits of calls that are made together', async () => {
@@ -28,18 +28,6 @@ describe('queues of one file in one process', () => {
     expect(readdirSync(dirname(path))).toEqual(['jobs.db'])
   })
 
-  it('store a job and claim it in one commit, and record its outcome in the next', async () => {
-    const { open } = setUp()
-    const queue = open()
-    const seen = work(queue)
-    await queue.drain()
-    const commits = countCommits()
-    await queue.push([jobOf('a'), jobOf('b')])
-    await queue.drain()
-    expect(bodiesOf(seen)).toEqual(['a', 'b'])
-    expect(commits()).toBe(2)
-  })
-
   it('are the same by any path that leads to the file', needs('POSIX'), async () => {
     const { path, open } = setUp()
     open()
@@ -49,18 +37,6 @@ describe('queues of one file in one process', () => {
     await Promise.all(links.map((queue) => queue.push([jobOf()])))
     expect(sideFilesOf(path)).toHaveLength(1)
     expect(await links[0]?.counts()).toMatchObject({ waiting: 2 })
-  })
-
-  it('one that is full fails alone, without a commit for each call', async () => {
-    const { open } = setUp()
-    const [small, other] = [open({ name: 'small', maxJobs: 1 }), open({ name: 'other' })]
-    await Promise.all([small.push([jobOf()]), other.push([jobOf()])])
-    const commits = countCommits()
-    const results = await Promise.allSettled([other.push([jobOf()]), small.push([jobOf()]), other.push([jobOf()])])
-    const full = { reason: { code: 'queue_full' } }
-    expect(results).toMatchObject([{ status: 'fulfilled' }, full, { status: 'fulfilled' }])
-    expect(commits()).toBe(1)
-    expect([await small.counts(), await other.counts()]).toMatchObject([{ waiting: 1 }, { waiting: 3 }])
   })
 
   it('one that closes while the file is locked: its jobs are released as soon as the file is free', async () => {
@@ -80,14 +56,6 @@ describe('queues of one file in one process', () => {
     const again = work(other)
     await other.drain()
     expect(again).toMatchObject([{ claimCount: 2 }])
-  })
-
-  it('one that closes while the folder is gone ends nonetheless', async () => {
-    const { path, open } = setUp({ isWhole: false })
-    const queue = open()
-    rmSync(dirname(path), { recursive: true, maxRetries: 9 })
-    await expect(queue.push([jobOf('a')])).rejects.toThrow(unavailable)
-    await queue.close({ graceMs: 0 })
   })
 
   it('opened while the last one closes: stores nonetheless', async () => {

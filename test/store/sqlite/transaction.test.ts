@@ -1,6 +1,5 @@
 /** Jobs that are pushed in a transaction of the caller's, over a connection of its own to the file. */
 
-import { symlinkSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import type { SqliteQueueOptions } from '../../../src/queues-sqlite.ts'
@@ -59,17 +58,6 @@ it('have ids that are known, and a limit, as all others', async () => {
   await expect(queue.push([jobOf('c')], { db })).rejects.toMatchObject({ code: 'queue_full' })
   db.exec('COMMIT')
   expect(await queue.counts()).toMatchObject({ waiting: 2 })
-})
-
-it('may come over a path of another name for the file', needs('POSIX'), async () => {
-  const { path, queue } = setUp()
-  symlinkSync(path, `${path}.link`)
-  const db = new DatabaseSync(`${path}.link`)
-  db.exec('BEGIN IMMEDIATE')
-  await queue.push([jobOf('a')], { db })
-  db.exec('COMMIT')
-  db.close()
-  expect(await queue.counts()).toMatchObject({ waiting: 1 })
 })
 
 it('are refused where they could not be in the transaction, and nothing is stored', async () => {
