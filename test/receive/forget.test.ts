@@ -1,7 +1,6 @@
-/** Erasing what an inbox stores of a user, and dropping dead letters by what they are. */
+/** Erasing what an inbox stores of a user. */
 
 import { describe, expect, it } from 'vitest'
-import type { Queue, StoredDeadLetterFilter } from '../../src/store/queue-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver } from '../support/receive.ts'
@@ -72,25 +71,4 @@ describe('a receiver forgets', () => {
     expect(await receiver.forget('ada', { source: 'shop' })).toEqual({ deleted: 0, active: 0 })
     expect(await receiver.forget('ada')).toEqual({ deleted: 1, active: 0 })
   })
-})
-
-it('a receiver drops dead letters by the reason that is listed, not by the one that the queue stores', async () => {
-  const [id, body] = ['00000000-0000-4000-8000-000000000001', Buffer.from('')]
-  const lost = { id, body, reason: 'the row is broken', retryState: undefined, failedAt: new Date(5) }
-  const dropped: unknown[] = []
-  const drop: Queue['drop'] = async (which) => {
-    const { matches, ...rest } = which as StoredDeadLetterFilter
-    dropped.push([matches?.(lost), rest])
-    return 1
-  }
-  const { receiver } = setUpInbox({}, {}, { drop })
-  const olderThan = new Date(5)
-  await receiver.drop({ reason: 'unreadable', olderThan })
-  await receiver.drop({ reason: 'crashed' })
-  await receiver.drop({ olderThan })
-  expect(dropped).toEqual([
-    [true, { olderThan }],
-    [false, {}],
-    [true, { olderThan }],
-  ])
 })

@@ -53,32 +53,19 @@ describe('a header', () => {
     expect(inspect(errors, { depth: 9 })).not.toContain('the-right')
   })
 
-  it.each(['Authorization', 'User-Agent', 'X-Webhook-Key'])(
-    '%s, sent twice, of which a host keeps the first: 401, whichever is right',
-    async (name) => {
-      const { receiver, errors } = setUp({ header: { name, value } })
-      const send = (...values: readonly string[]) => {
-        const headers = { 'content-type': 'application/json', [name.toLowerCase()]: values[0] }
-        const rawHeaders = ['Content-Type', 'application/json', ...values.flatMap((each) => [name, each])]
-        return receiver.handle(hostRequest({ headers, rawHeaders }))
-      }
+  it('sent twice, of which a host keeps the first: 401, whichever is right', async () => {
+    const { receiver, errors } = setUp({ header: { name: 'Authorization', value } })
+    const send = (...values: readonly string[]) => {
+      const headers = { 'content-type': 'application/json', authorization: values[0] }
+      const rawHeaders = ['Content-Type', 'application/json', ...values.flatMap((each) => ['Authorization', each])]
+      return receiver.handle(hostRequest({ headers, rawHeaders }))
+    }
 
-      const statuses = [await send(value), await send(value, value), await send(value, 'x'), await send('x', value)]
+    const statuses = [await send(value), await send(value, value), await send(value, 'x'), await send('x', value)]
 
-      expect(statuses.map(({ status }) => status)).toEqual([200, 401, 401, 401])
-      expect(errors).toMatchObject([1, 2, 3].map(() => [{ code: 'header_mismatch' }, {}]))
-      expect(inspect(errors, { depth: 9, showHidden: true })).not.toContain(value)
-    },
-  )
-
-  it.each<[string, EndpointHeaders, string[]?]>([
-    ['a list', { authorization: ['Bearer abc', 'def'] }],
-    ['raw headers', { authorization: 'Bearer abc' }, ['Authorization', 'Bearer abc', 'authorization', 'def']],
-  ])('that is repeated is refused also when its values make the right one: %s', async (_as, given, rawHeaders) => {
-    const { receiver } = setUp({ header: { name: 'Authorization', value: 'Bearer abc,def' } })
-    const headers = { 'content-type': 'application/json', ...given }
-    const answer = await receiver.handle(hostRequest({ headers, ...(rawHeaders && { rawHeaders }) }))
-    expect(answer).toMatchObject({ status: 401, error: { code: 'header_mismatch' } })
+    expect(statuses.map(({ status }) => status)).toEqual([200, 401, 401, 401])
+    expect(errors).toMatchObject([1, 2, 3].map(() => [{ code: 'header_mismatch' }, {}]))
+    expect(inspect(errors, { depth: 9, showHidden: true })).not.toContain(value)
   })
 
   it('of a list: each value is right, and the delivery says which; a copy with the other one has the same id', async () => {
@@ -115,11 +102,5 @@ describe('methods', () => {
     receiver.start()
     await queue.drain()
     expect(seen.map(({ method }) => method)).toEqual(['DELETE', 'POST', 'DELETE'])
-  })
-
-  it('are POST for a call of receive', async () => {
-    const { receiver, seen } = setUp({ methods: ['PUT'] })
-    await receiver.receive(Buffer.from(body), { 'X-Webhook-Key': value })
-    expect(seen[0]?.method).toBe('POST')
   })
 })

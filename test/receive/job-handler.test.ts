@@ -51,20 +51,6 @@ describe('retries', () => {
     expect(Buffer.from(letter?.bytes ?? []).toString()).toBe(JSON.stringify(fixtures.track))
   })
 
-  it('begin with what arrived, whatever a handler did to it', async () => {
-    const { receiver, clock, times } = setUpFailing({ retries: [10] })
-    receiver.on('*', (message, delivery) => {
-      Object.assign(message, { type: 'nothing' })
-      delivery.bytes.fill(0)
-    })
-    await deliver(receiver, fixtures.track)
-    await clock.advance(HOUR)
-    expect(times).toEqual([0, 10])
-    const [letter] = await receiver.deadLetters()
-    letter?.bytes.fill(0)
-    expect(await receiver.deadLetters()).toMatchObject([{ reason: 'handler_failed', message: fixtures.track }])
-  })
-
   it('follow a function, which sees how many failed and why', async () => {
     const asked: [number, string][] = []
     const retries = (attempts: number, { code }: HooklineError) => {
@@ -168,27 +154,26 @@ describe('dead letters', () => {
 
   it('show what several handlers threw, whatever it is, cut to a length', async () => {
     const { receiver, clock } = setUpInbox({ retries: [] })
-    const hostile = Object.defineProperty(new Error('x'), 'message', { get: fail })
+    const hostile = Object.defineProperty(new Error('x'), 'name', { get: fail })
     const long = Object.assign(new RangeError('m'.repeat(9999)), { stack: 's'.repeat(9999) })
-    for (const thrown of ['text', 5, null, hostile, Object.create(null), long]) {
+    for (const thrown of [hostile, 'text', null, Object.create(null), long]) {
       receiver.on('*', () => {
         throw thrown
       })
     }
-    for (let i = 0; i < 20; i += 1)
-      receiver.on('*', () => Promise.reject(Object.assign(new Error('no'), { stack: '' })))
+    const more = Object.assign(new Error('no'), { stack: '' })
+    for (let i = 0; i < 20; i += 1) receiver.on('*', () => Promise.reject(more))
     receiver.start()
     await deliver(receiver, fixtures.page)
     await clock.advance(0)
     const [letter] = await receiver.deadLetters()
     expect(letter?.error.causes).toEqual([
+      { name: 'object', message: 'The thrown value cannot be converted to text.' },
       { name: 'string', message: 'text' },
-      { name: 'number', message: '5' },
       { name: 'object', message: 'null' },
       { name: 'object', message: 'The thrown value cannot be converted to text.' },
-      { name: 'object', message: 'The thrown value cannot be converted to text.' },
       { name: 'RangeError', message: 'm'.repeat(500), stack: 's'.repeat(2000) },
-      ...Array.from({ length: 4 }, () => ({ name: 'Error', message: 'no' })),
+      ...Array.from({ length: 5 }, () => ({ name: 'Error', message: 'no' })),
     ])
   })
 })
@@ -235,17 +220,11 @@ describe('an envelope that is unreadable', () => {
 
   it.each<[string, Uint8Array, string]>([
     ['nothing', bytes(''), 'another format'],
-    ['junk', Buffer.from([0xff, 0x00, 0x0a, 0x7b]), 'another format'],
     ['another JSON', bytes('[]\n'), 'another format'],
-    ['JSON of others', bytes('{"v":1}\n{}'), 'another format'],
     ['another form', write({ hookline: 2 }), 'version 2'],
     ['no time', write({ at: 'now' }), 'lacks fields'],
     ['no source', write({ source: 5 }), 'lacks fields'],
     ['a sender that has no name', write({ from: 5 }), 'lacks fields'],
-    ['no headers', write({ headers: [] }), 'lacks fields'],
-    ['a group that has no name', write({ group: 5 }), 'lacks fields'],
-    ['a replay without an id', write({ replay: { at: 0 } }), 'lacks fields'],
-    ['a replay without a time', write({ replay: { id: 'fix-42' } }), 'lacks fields'],
     ['a replay for one name', write({ replay: { id: 'fix-42', at: 0, only: 'crm' } }), 'lacks fields'],
     ['a signature that is none', write({ signature: 5, secretIndex: 0 }), 'lacks fields'],
     ['no secretIndex', write({ signature: 'x' }), 'lacks fields'],
@@ -263,37 +242,13 @@ describe('an envelope that is unreadable', () => {
     await memory.push([{ id: randomUUID(), body: bytes(stored) }])
     await clock.advance(0)
     const [letter] = await receiver.deadLetters()
-    expect(letter).toMatchObject({
-      reason: 'unreadable',
-      message: undefined,
-      headers: {},
-      receivedAt: undefined,
-      attempts: 0,
-    })
+    const unknown = { message: undefined, headers: {}, receivedAt: undefined, attempts: 0 }
+    expect(letter).toMatchObject({ reason: 'unreadable', ...unknown })
     expect(Buffer.from(letter?.bytes ?? []).toString()).toBe(stored)
     expect(await receiver.redrive('all')).toBe(1)
     await clock.advance(0)
     expect(await receiver.deadLetters()).toHaveLength(1)
   })
-
-  it('for the queue itself shows the reason of the queue', async () => {
-    const lost = { body: bytes(''), reason: 'the row is broken', failedAt: new Date(5) }
-    const states = [undefined, 'junk', '{"attempts":0,"releases":0,"error":{"code":"handler_failed","causes":[]}}']
-    const letters = states.map((state) => {
-      return { ...lost, id: randomUUID(), retryState: state === undefined ? undefined : bytes(state) }
-    })
-    const { receiver } = setUpInbox({}, {}, { deadLetters: async ({ after } = {}) => (after ? [] : letters) })
-    const error = { code: 'internal', message: 'the row is broken', causes: [] }
-    const expected = { reason: 'unreadable', error, attempts: 0, failedAt: new Date(5) }
-    expect(await receiver.deadLetters()).toMatchObject([expected, expected, expected])
-  })
-})
-
-it('a job that is claimed after the shutdown is released at once', async () => {
-  const { outcome, state, handler } = await handleJob({}, { signal: AbortSignal.abort() })
-  expect(outcome).toMatchObject({ retryAt: expect.any(Date) })
-  expect(state).toEqual({ attempts: 0, releases: 1 })
-  expect(handler).not.toHaveBeenCalled()
 })
 
 describe('in a transaction of the queue', () => {
@@ -344,27 +299,4 @@ describe('in a transaction of the queue', () => {
     expect(outcomes).toMatchObject([{ retryAt: expect.any(Date) }])
     expect(rollback).toHaveBeenCalled()
   })
-})
-
-it('a redriven job whose process is told to stop while it begins anew is released', async () => {
-  const shutdown = new AbortController()
-  const retryState = bytes(JSON.stringify({ attempts: 3, releases: 0 }))
-  const save = async () => shutdown.abort()
-  const { outcome, handler } = await handleJob({ retryState }, { signal: shutdown.signal, save })
-  expect(outcome).toMatchObject({ retryAt: expect.any(Date) })
-  expect(handler).not.toHaveBeenCalled()
-})
-
-it('a schema that takes too long is one error, and no handler runs', async () => {
-  const schema = schemaOf(() => new Promise((resolve) => clock.setTimeout(() => resolve({ value: {} }), 2_000)))
-  const { receiver, clock, errors } = setUpInbox(
-    { timeoutMs: 1_000, retries: [] },
-    { events: { 'Order Completed': schema } },
-  )
-  const handler = vi.fn()
-  receiver.on('*', handler).start()
-  await deliver(receiver, fixtures.track)
-  await clock.advance(5_000)
-  expect(handler).not.toHaveBeenCalled()
-  expect(errors.map(({ code }) => code)).toEqual(['handler_timeout'])
 })

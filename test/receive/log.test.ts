@@ -5,11 +5,10 @@ import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { createReceiver, type DeadLetterMessage, type Logger, type ReceiverOptions } from '../../src/index.ts'
 import { idOfDigest } from '../../src/protocol/id.ts'
-import type { Queue } from '../../src/queues.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { fixtures, manualClock } from '../../src/testing.ts'
 import { watchConsole } from '../support/console.ts'
-import { deliver, hostRequest, refusing, secret, watchWarnings } from '../support/receive.ts'
+import { deliver, hostRequest, refusing, secret } from '../support/receive.ts'
 
 function setUp(options: Partial<ReceiverOptions> = {}) {
   const clock = manualClock()
@@ -19,11 +18,10 @@ function setUp(options: Partial<ReceiverOptions> = {}) {
   return { clock, printed, lines, receiver }
 }
 
-function setUpInbox(options: Partial<ReceiverOptions> = {}, overrides: Partial<Queue> = {}) {
+function setUpInbox(options: Partial<ReceiverOptions> = {}) {
   const clock = manualClock()
-  const memory = memoryQueue({ clock })
-  const queue = { ...memory, ...overrides }
-  return { ...setUp({ clock, inbox: { queue, retries: [1_000] }, ...options }), clock, queue, memory }
+  const queue = memoryQueue({ clock })
+  return { ...setUp({ clock, inbox: { queue, retries: [1_000] }, ...options }), clock, queue }
 }
 
 const idOf = (message: object) => idOfDigest(createHmac('sha1', secret).update(JSON.stringify(message)).digest('hex'))
@@ -63,24 +61,6 @@ describe('by default a receiver prints', () => {
     expect(printed).toMatchObject([{ level: 'error' }])
     expect(printed[0]?.text).toContain(`handler_failed in delivery ${idOf(fixtures.page)} (page): Error: down (and 1`)
     expect(printed[0]?.text).toMatch(/\n {4}Error: down\n {8}at .*log\.test\.ts/)
-  })
-
-  it('an error that cannot be read, and one that is long, in part', async () => {
-    const { lines, receiver } = setUp()
-    const unreadable = Object.defineProperty(new Error('down'), 'name', {
-      get() {
-        throw new Error('no name')
-      },
-    })
-    receiver
-      .on('page', () => Promise.reject(unreadable))
-      .on('screen', () => Promise.reject(new Error('m'.repeat(2_000))))
-
-    await deliver(receiver, fixtures.page)
-    await deliver(receiver, fixtures.screen)
-
-    expect(lines()[0]).toContain('(page): Error: down')
-    expect(/\(screen\): (Error: m+)\./.exec(lines()[1] ?? '')?.[1]).toHaveLength(500)
   })
 
   it('the path of a request, the method and the media type that it refuses, each on one line', async () => {
@@ -138,51 +118,19 @@ describe('an inbox that is not started', () => {
     expect(printed).toHaveLength(1)
   })
 
-  it('is a warning of the process beside onError, which receives errors of requests only', async () => {
-    const emit = watchWarnings()
-    const onError = vi.fn()
-    const { clock, printed, receiver } = setUpInbox({ onError })
+  it.each(['here', 'in another process'])('says nothing once it is started %s', async (where) => {
+    const { clock, printed, receiver, queue } = setUpInbox()
     await deliver(receiver, fixtures.page)
-    await clock.advance(60_000)
-    expect(emit.mock.calls).toMatchObject([[expect.any(String), { code: 'HOOKLINE_INBOX_NOT_STARTED' }]])
-    expect([printed, onError.mock.calls]).toEqual([[], []])
-  })
+    if (where === 'here') receiver.on('*', () => new Promise(() => {})).start()
+    else queue.work(async () => ({ complete: true }), { concurrency: 1 })
 
-  it.each(['here', 'in another process', 'where the queue cannot be asked'])(
-    'says nothing once it is started %s',
-    async (where) => {
-      const isAway = where.endsWith('asked')
-      const { clock, printed, receiver, queue } = setUpInbox(
-        {},
-        isAway ? { counts: () => Promise.reject(new Error('away')) } : {},
-      )
-      await deliver(receiver, fixtures.page)
-      if (where === 'here') receiver.on('*', () => new Promise(() => {})).start()
-      if (where === 'in another process') queue.work(async () => ({ complete: true }), { concurrency: 1 })
+    await clock.advance(10_000)
 
-      await clock.advance(10_000)
-
-      expect(printed).toEqual([])
-    },
-  )
-
-  it('does not keep the process alive', async () => {
-    const timers: number[] = []
-    const setTimeout = (_callback: () => void, ms: number) => ({ unref: () => void timers.push(ms) })
-    const { receiver } = setUp({ clock: { ...manualClock(), setTimeout }, inbox: memoryQueue() })
-    await deliver(receiver, fixtures.page)
-    expect(timers).toContain(10_000)
+    expect(printed).toEqual([])
   })
 })
 
 describe('nothing is printed', () => {
-  it('beside `onError`', async () => {
-    const onError = vi.fn()
-    const { printed, receiver } = setUp({ onError })
-    await deliver(receiver, fixtures.page, 'a guess')
-    expect([onError.mock.calls.length, printed]).toEqual([1, []])
-  })
-
   it('beside a logger, which gets the fields; both may be given', async () => {
     const calls: unknown[] = []
     const keep = (...call: unknown[]) => void calls.push(call)
@@ -204,15 +152,6 @@ describe('nothing is printed', () => {
   })
 })
 
-it('a logger gets the path of a request that is refused', async () => {
-  const warn = vi.fn()
-  const { receiver } = setUp({ logger: { error: warn, warn, info: warn } })
-
-  await receiver.handle(hostRequest({ headers: { 'content-type': 'application/json' } }))
-
-  expect(warn).toHaveBeenCalledWith({ code: 'signature_missing', path: '/webhooks' }, expect.anything())
-})
-
 describe('onDeadLetter', () => {
   it('is called with each message when it becomes a dead letter', async () => {
     const letters: DeadLetterMessage[] = []
@@ -230,17 +169,6 @@ describe('onDeadLetter', () => {
       attempts: 2,
     })
     expect(letters).toEqual(await receiver.deadLetters())
-  })
-
-  it('that fails is a warning, and the message a dead letter', async () => {
-    const warn = watchWarnings()
-    const { clock, receiver } = setUpInbox({ onDeadLetter: () => Promise.reject(new Error('mine')), onError: () => {} })
-    receiver.on('page', () => {}).start()
-    await deliver(receiver, { type: 'page' })
-    await clock.advance(0)
-    expect(await receiver.deadLetters()).toHaveLength(1)
-    const warning = { code: 'HOOKLINE_ON_DEAD_LETTER', detail: 'mine' }
-    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.any(String), warning)
   })
 })
 

@@ -49,18 +49,6 @@ describe('a handler of batches', () => {
     expect([orders, users, removed].map(types)).toEqual([[['track']], [['identify', 'page']], []])
   })
 
-  it('runs beside others of its batch, so that its run is told with its name', async () => {
-    const { receiver, clock } = setUpInbox()
-    const handled = vi.fn()
-    receiver.observe({ handled })
-    receiver.onBatch('track', () => {}, { name: 'rows' }).start()
-
-    await deliver(receiver, fixtures.track)
-    await clock.advance(1_000)
-
-    expect(handled.mock.calls).toMatchObject([[{ runs: [{ on: 'track', name: 'rows', durationMs: 1_000 }] }]])
-  })
-
   it('that refuses an index of no message has failed', async () => {
     const { receiver, clock, errors } = setUpInbox({ retries: [] })
     receiver.onBatch('track', (_messages, _deliveries, { fail }) => fail(1, new Error('bad row'))).start()
@@ -83,35 +71,6 @@ describe('a handler of batches', () => {
 
     expect(hangs.mock.calls[0]?.[2].signal.aborted).toBe(true)
     expect(await receiver.deadLetters()).toMatchObject([{ reason: 'handler_timeout' }])
-  })
-
-  it('that hangs when the grace of close is over: its signal fires', async () => {
-    const { receiver, clock } = setUpInbox()
-    const hangs = vi.fn((..._given: Parameters<BatchHandler>) => new Promise(() => {}))
-    receiver.onBatch('track', hangs).start()
-    await deliver(receiver, fixtures.track)
-    await clock.advance(1_000)
-    expect(hangs.mock.calls[0]?.[2].signal.aborted).toBe(false)
-
-    void receiver.close({ graceMs: 0 })
-    await clock.advance(1_000)
-
-    expect(hangs.mock.calls[0]?.[2].signal.aborted).toBe(true)
-  })
-
-  it('waits for no other message while one runs alone, because a process died while it handled it', async () => {
-    const batches: number[] = []
-    const clock = manualClock()
-    const memory = memoryQueue({ clock })
-    const work: Queue['work'] = (handle, options) =>
-      memory.work((job, ...more) => handle({ ...job, claimCount: 2 }, ...more), options)
-    const { receiver } = setUp({ clock, inbox: { queue: { ...memory, work } } })
-    receiver.onBatch('track', (messages) => void batches.push(messages.length)).start()
-
-    await deliver(receiver, fixtures.track)
-    await clock.advance(0)
-
-    expect(batches).toEqual([1])
   })
 
   it('gets no message whose attempt has ended while it waited', async () => {
@@ -162,17 +121,6 @@ describe('the room of batches', () => {
     expect(room.count()).toBe(1_000)
     room.enter(2_000_000, false)
     expect(room.count()).toBe(0)
-  })
-
-  it('gives a place that was left twice to one message only', async () => {
-    const room = new BatchRoom(1, 1_000_000, () => {})
-    const first = room.enter(1, true)
-    first.leavePlace()
-    first.leave()
-
-    const [second, third] = [room.enter(1, true), room.enter(1, true)]
-
-    expect([second.place, third.place]).toEqual([undefined, expect.any(Promise)])
   })
 })
 
@@ -236,12 +184,5 @@ describe('in an inbox with transactions', () => {
     const advice = 'must not share messages'
     expect(() => other(one(setUpTransactional()))).toThrow(advice)
     expect(() => one(other(setUpTransactional()))).toThrow(advice)
-  })
-
-  it('handlers of other messages stay possible', () => {
-    const receiver = ordersInBatches(setUpTransactional())
-    receiver.on('track', 'Order Refunded', () => {}).on('page', () => {})
-    receiver.on('page', () => {}).onAudience('vip', { entered: () => {} })
-    expect(() => receiver.onBatch('alias', () => {}).off('page', () => {})).not.toThrow()
   })
 })

@@ -6,7 +6,8 @@ import type { EndpointBody } from '../../src/index.ts'
 import type { Dedupe } from '../../src/receive/dedupe.ts'
 import { fixtures, signedRequest } from '../../src/testing.ts'
 import { setUpInbox } from '../support/inbox.ts'
-import { hostRequest, secret, setUp } from '../support/receive.ts'
+import { deliver, hostRequest, secret, setUp } from '../support/receive.ts'
+import { throwing } from '../support/throwing.ts'
 
 const DEADLINE_MS = 4_500
 const GRACE_MS = 1_000
@@ -165,38 +166,10 @@ function callsOf(kind: Kind, step: StepName, order: readonly Event[], end: Event
   return isOpened ? handled : handled.slice(0, 3)
 }
 
-const hanging = new Promise<never>(() => {})
-/** A thenable that is no promise, and hangs once it has called back. */
-// biome-ignore lint/suspicious/noThenProperty: that is the case
-const odd = { then: (resolve: (value: unknown) => void) => resolve(hanging) }
-/** What throws while it is looked at. */
-const hostile = new Proxy(
-  {},
-  {
-    getPrototypeOf() {
-      throw new Error('no')
-    },
-  },
-)
-
-it('a thenable that is no promise ends at the deadline, too', async () => {
-  const { receiver, clock } = setUp({ onRejected: () => odd })
-  const { body, headers } = signedRequest('{}', secret)
-  const received = receiver.receive(Buffer.from(body), headers)
-  await clock.advance(DEADLINE_MS)
-  expect(await received).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
-})
-
 it('whatever is thrown is an answer, and close() does not wait for it', async () => {
-  const { receiver, clock } = setUp({
-    onRejected() {
-      throw hostile
-    },
-  })
-  const { body, headers } = signedRequest('{}', secret)
-  const received = receiver.receive(Buffer.from(body), headers)
-  await clock.advance(0)
-  expect((await received).status).toBe(500)
+  const hostile = new Proxy({}, { getPrototypeOf: throwing('no') })
+  const { receiver } = setUp({ onRejected: throwing(hostile as Error) })
+  expect((await deliver(receiver, '{}')).status).toBe(500)
   await receiver.close({ graceMs: 60_000 })
 })
 

@@ -93,38 +93,18 @@ describe('delivery', () => {
 
   it('fires its signal at the deadline, also for who looks only then', async () => {
     const { receiver, clock } = setUp({ deadlineMs: 100 })
-    const signals: AbortSignal[] = []
-    let late: Delivery | undefined
-    receiver.on('track', (_message, delivery) => {
-      signals.push(delivery.signal)
+    const deliveries: Delivery[] = []
+    receiver.on('*', (_message, delivery) => {
+      deliveries.push(delivery)
       return new Promise(() => {})
     })
-    receiver.on('page', (_message, delivery) => {
-      late = delivery
-      return new Promise(() => {})
-    })
-    const both = Promise.all([deliver(receiver, fixtures.track), deliver(receiver, fixtures.page)])
+    const both = [fixtures.track, fixtures.page].map((message) => deliver(receiver, message))
     await clock.advance(99)
-    expect(signals[0]?.aborted).toBe(false)
+    expect(deliveries[0]?.signal.aborted).toBe(false)
     await clock.advance(1)
-    await both
-    expect(signals[0]?.reason).toMatchObject({ code: 'handler_timeout' })
-    expect(late?.signal.reason).toMatchObject({ code: 'handler_timeout' })
+    await Promise.all(both)
+    for (const { signal } of deliveries) expect(signal.reason).toMatchObject({ code: 'handler_timeout' })
   })
-})
-
-it('the deadline counts from the arrival, also when a handler first blocks the process', async () => {
-  const { clock } = setUp()
-  let blockedMs = 0
-  const blocked = { ...clock, monotonic: () => clock.monotonic() + blockedMs }
-  const { receiver } = setUp({ clock: blocked })
-  receiver.on('track', () => {
-    blockedMs = 4000
-    return new Promise(() => {})
-  })
-  const received = deliver(receiver, fixtures.track)
-  await clock.advance(500)
-  expect(await received).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
 })
 
 describe('onRejected', () => {
@@ -140,12 +120,6 @@ describe('onRejected', () => {
     const received = await receiver.receive(Buffer.from(request.body), request.headers)
     order.push(`answered ${received.status}`)
     expect(order).toEqual([`message_invalid event ${request.body} ${request.headers['x-signature']}`, 'answered 422'])
-  })
-
-  it.each(['{', '[]', '{"type":"purchase"}', '{"type":"delete"}'])('sees %s', async (text) => {
-    const onRejected = vi.fn()
-    await deliver(setUp({ onRejected }).receiver, text)
-    expect(onRejected).toHaveBeenCalledOnce()
   })
 
   it('sees nothing that is not authentic, or that will be sent again', async () => {

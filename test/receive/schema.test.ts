@@ -27,10 +27,9 @@ const libraries = [
       lines: v.optional(v.array(v.object({ sku: v.string() }))),
     }),
   },
-  { name: 'zod, asynchronous', order: z.object({ total: z.coerce.number() }).refine(async () => true) },
 ]
 
-describe.each(libraries)('events, by $name', ({ name, order }) => {
+describe.each(libraries)('events, by $name', ({ order }) => {
   it('gives handlers what the schema puts out', async () => {
     const { receiver } = setUp({ events: { 'Order Completed': order } })
     const seen: unknown[] = []
@@ -55,7 +54,6 @@ describe.each(libraries)('events, by $name', ({ name, order }) => {
     expect(errors[0]?.issues?.map(pathOf)).toEqual(['total'])
     expect([handler.mock.calls.length, onRejected.mock.calls.length]).toEqual([0, 1])
     expect(onRejected.mock.calls[0]?.[0]).toBe(errors[0])
-    if (name === 'zod, asynchronous') return
     await deliver(receiver, { ...track, properties: { lines: [{ sku: 'a' }, {}] } })
     expect(errors[1]?.issues?.map(pathOf)).toEqual(['total', 'lines.1.sku'])
     expect(errors[1]?.message).toMatch(/Found 2 issues: \w+/)
@@ -109,37 +107,30 @@ describe('issues', () => {
   }
 
   const numbers = z.record(z.string(), z.number())
-  it.each([
-    'jane.doe@shop.example',
-    'John Smith 4111111111111111',
-    'fax ٤١١١١',
-    'ada\nFAKE LOG LINE',
-    '\u202eada',
-    'x'.repeat(41),
-  ])('whose keys are data are shown nowhere, also of a schema that stops at its first: %j', async (key) => {
-    const first = schemaOf(() => ({ issues: [{ message: key, path: [key] }] }))
-    for (const schema of [numbers, first]) {
-      const { error, body, line } = await refuse(schema, { [key]: 'x' })
-      expect(JSON.parse(body)).toEqual({
-        status: 422,
-        code: 'schema_mismatch',
-        path: 'properties',
-        detail: error?.message,
-      })
-      for (const text of [body, inspect(error), line]) expect(text).not.toContain(key)
-      expect(line).not.toMatch(/4111|shop\.example|FAKE|202e|xxx/)
-      expect(error?.issues).toMatchObject([{ path: [key] }])
-    }
-  })
+  it.each(['jane.doe@shop.example', 'ada\nFAKE LOG LINE', 'x'.repeat(41)])(
+    'whose keys are data are shown nowhere, also of a schema that stops at its first: %j',
+    async (key) => {
+      const first = schemaOf(() => ({ issues: [{ message: key, path: [key] }] }))
+      for (const schema of [numbers, first]) {
+        const { error, body, line } = await refuse(schema, { [key]: 'x' })
+        expect(JSON.parse(body)).toEqual({
+          status: 422,
+          code: 'schema_mismatch',
+          path: 'properties',
+          detail: error?.message,
+        })
+        for (const text of [body, inspect(error), line]) expect(text).not.toContain(key)
+        expect(line).not.toMatch(/shop\.example|FAKE|xxx/)
+        expect(error?.issues).toMatchObject([{ path: [key] }])
+      }
+    },
+  )
 
   it('whose keys look like names are shown to the owner alone', async () => {
     const { error, body, line } = await refuse(numbers, { 'Line-Total_2 net': 'x' })
     expect(body + inspect(error)).not.toContain('Line-Total')
     expect(line).toContain('Location: Line-Total_2 net (invalid_type).')
   })
-
-  const list: z.ZodType = z.lazy(() => z.array(list))
-  const deepText = `${'['.repeat(500)}1${']'.repeat(500)}`
 
   const strict = v.object({ address: v.strictObject({ city: v.string() }) })
   it.each<[string, Schema<object>, object, string]>([
@@ -150,13 +141,6 @@ describe('issues', () => {
       { a: [1, 'x', 'x', 'x', 'x'] },
       'a.1 (invalid_type), a.2 (invalid_type), a.3 (invalid_type), and 1 more',
     ],
-    [
-      'of a value that is nested deeply',
-      z.object({ a: list }),
-      { a: JSON.parse(deepText) },
-      `a${'.0'.repeat(9)}.… (invalid_type)`,
-    ],
-    ['as the whole', z.object({}).refine(() => false), {}, 'the whole value (custom)'],
   ])('are located in the log: keys %s', async (_what, schema, properties, faults) => {
     expect((await refuse(schema, properties)).line).toContain(` Location: ${faults}.`)
   })

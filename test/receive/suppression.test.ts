@@ -114,18 +114,6 @@ describe('messages of a user who stays forgotten', () => {
 
     expect(usersOf(handler)).toEqual(['ada'])
   })
-
-  it('are forgotten by observers, by the ids that were forgotten alone', async () => {
-    const { receiver, clock } = start()
-    const forgotten = vi.fn()
-    await receiver.forget('ada', forWeeks)
-    receiver.observe({ forgotten })
-
-    await deliver(receiver, { ...track('ada'), anonymousId: 'anonymous' })
-    await clock.advance(0)
-
-    expect(forgotten.mock.calls).toEqual([[{ ids: ['ada'], source: undefined }]])
-  })
 })
 
 describe('processes that share a queue', () => {
@@ -161,18 +149,6 @@ describe('processes that share a queue', () => {
     expect(usersOf(worker.handler)).toEqual(['bob', 'bob'])
     await until(async () => (await next.receiver.health()).suppressed === 1)
     expect(usersOf(next.handler)).toEqual(['bob'])
-  })
-
-  it('say in their health that all are paused, although none of them works', async () => {
-    const { open: openQueue, clock } = setUpFile()
-    const [web, observer] = [open(openQueue()), openQueue({ observe: true })]
-    await deliver(web.receiver, track('ada'))
-
-    await inspectQueue(observer).pause()
-    expect(await web.receiver.health()).toMatchObject({ ready: true, status: 'ok', waiting: 1, paused: true })
-    await inspectQueue(observer).resume()
-    await clock.advance(1_000)
-    expect(await web.receiver.health()).toMatchObject({ paused: false })
   })
 })
 

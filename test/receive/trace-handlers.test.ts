@@ -36,21 +36,6 @@ it('publishes an attempt, with what its handlers get', async () => {
   expect(event?.error).toBeUndefined()
 })
 
-it('publishes the end of an attempt whose other handlers wait for their turn', async () => {
-  const { names } = watch()
-  const clock = manualClock()
-  const { receiver } = setUp({ inbox: { queue: memoryQueue({ clock }) }, clock })
-  onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
-  receiver.on('track', () => {}, { name: 'mail' })
-  receiver.on('track', () => {}, { name: 'crm', maxPerSecond: 1 })
-  receiver.start()
-
-  for (const messageId of ['one', 'two']) await deliver(receiver, { ...fixtures.track, messageId })
-  await clock.advance(500)
-
-  expect(names()).toEqual(Array(2).fill(['start', 'end', 'asyncStart', 'asyncEnd']).flat())
-})
-
 it('publishes why an attempt failed; each attempt of an inbox is published', async () => {
   const { published, names } = watch()
   const clock = manualClock()
@@ -67,13 +52,6 @@ it('publishes why an attempt failed; each attempt of an inbox is published', asy
   expect(names()).toEqual(Array(2).fill(['start', 'end', 'error', 'asyncStart', 'asyncEnd']).flat())
   expect(published[0]?.[1]).toMatchObject({ attempt: 1, isStored: true, error: { code: 'handler_failed' } })
   expect(published[5]?.[1]).toMatchObject({ attempt: 2, isStored: true, error: { code: 'handler_failed' } })
-})
-
-it('publishes nothing of a message that no handler matches', async () => {
-  const { names } = watch()
-  const { receiver } = setUp()
-  await deliver(receiver, fixtures.track)
-  expect(names()).toEqual([])
 })
 
 it('a store that is bound to it holds its value in handlers, and in all that they start', async () => {

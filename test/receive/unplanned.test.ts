@@ -8,7 +8,7 @@ import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { fixtures } from '../../src/testing.ts'
 import { hear } from '../support/channel.ts'
 import { setUpInbox } from '../support/inbox.ts'
-import { deliver, secret, setUp, watchWarnings } from '../support/receive.ts'
+import { deliver, secret, setUp } from '../support/receive.ts'
 
 const events = { 'Order Completed': z.object({ total: z.number() }) }
 const completed = { ...fixtures.track, event: 'Order Completed', properties: { total: 1 } }
@@ -40,26 +40,13 @@ it('each message of an event without a schema is reported, with how many of it t
   expect(await receiver.health()).toMatchObject({ unplanned: 3 })
 })
 
-it('without schemas every event is one, and only with the option', async () => {
-  const { receiver } = setUp({ events: {} })
+it.each([
+  ['of schemas for no event, every event is one', { events: {} }, 1],
+  ['without the option, none is', {}, 0],
+])('%s', async (_what, options, unplanned) => {
+  const { receiver } = setUp(options)
   await deliver(receiver, completed)
-  expect(await receiver.health()).toMatchObject({ unplanned: 1 })
-  const { receiver: other } = setUp()
-  await deliver(other, completed)
-  expect(await other.health()).toMatchObject({ unplanned: 0 })
-})
-
-it('gets the message before its handlers do, and waits for nothing', async () => {
-  const seen: unknown[] = []
-  const { receiver } = setUpWatched({
-    onUnplanned(message) {
-      seen.push(message)
-      return new Promise(() => {})
-    },
-  })
-  receiver.on('track', () => void seen.push('handler'))
-  expect(await deliver(receiver, of('Order Placed'))).toMatchObject({ status: 200 })
-  expect(seen).toEqual([of('Order Placed'), 'handler'])
+  expect(await receiver.health()).toMatchObject({ unplanned })
 })
 
 it('a message that is refused, or that nothing proves to be authentic, is not reported', async () => {
@@ -89,14 +76,6 @@ it('with dedupe: a copy of a message that was handled is not reported', async ()
   const { receiver, calls } = setUpWatched({ dedupe: memoryDedupe() })
   for (let copy = 0; copy < 2; copy += 1) await deliver(receiver, of('Order Placed'))
   expect(calls).toEqual([['Order Placed', 1]])
-})
-
-it('that fails is a warning, and the message is handled', async () => {
-  const warn = watchWarnings()
-  const { receiver } = setUpWatched({ onUnplanned: () => Promise.reject(new Error('mine')) })
-  expect(await deliver(receiver, of('Order Placed'))).toMatchObject({ status: 200 })
-  const warning = { code: 'HOOKLINE_ON_UNPLANNED', detail: 'mine' }
-  expect(warn).toHaveBeenCalledExactlyOnceWith(expect.any(String), warning)
 })
 
 it('counts 1000 events by name, and all others together; names that are too long, too', async () => {

@@ -92,15 +92,6 @@ describe('the work', () => {
     expect(await working).toEqual({ handled: 3, failed: 0, left: 0 })
   })
 
-  it('waits for messages whose handler waits for its turn', async () => {
-    const set = setUpDurable()
-    set.receiver.on('*', () => {}, { name: 'crm', maxPerSecond: 1 })
-    await send(set, 4)
-    const { tookMs, ...result } = await work(set, { until: 'empty' })
-    expect(result).toEqual({ handled: 4, failed: 0, left: 0 })
-    expect(tookMs).toBeGreaterThanOrEqual(3000)
-  })
-
   it('ends when its signal aborts, also before it begins', async () => {
     const set = setUpDurable()
     set.receiver.on('*', () => new Promise(() => {}))
