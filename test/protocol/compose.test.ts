@@ -56,13 +56,8 @@ describe('Outbound event delivery, Delivered message fields', () => {
 
 describe('what a caller gives', () => {
   it('stays', () => {
-    const call = {
-      ...calls.track,
-      messageId: 'm',
-      context: { ip: '192.0.2.1' },
-      integrations: { All: false },
-      channel: 'x',
-    }
+    const known = { messageId: 'm', context: { ip: '192.0.2.1' }, integrations: { All: false } }
+    const call = { ...calls.track, ...known, channel: 'x' }
     expect(compose('track', call, NOW)).toEqual({ ...call, version: 1, type: 'track', timestamp })
   })
 
@@ -85,11 +80,7 @@ describe('what a caller gives', () => {
 
 describe('message_invalid names the field', () => {
   it.each<[string, MessageType, object]>([
-    ...types.map((type): [string, MessageType, object] => [
-      'timestamp',
-      type,
-      { ...calls[type], timestamp: 'yesterday' },
-    ]),
+    ['timestamp', 'track', { ...calls.track, timestamp: 'yesterday' }],
     ['timestamp', 'delete', { userId: 'u', timestamp: 5 }],
     ['userId', 'delete', { anonymousId: 'a' }],
     ['event', 'track', { userId: 'u' }],

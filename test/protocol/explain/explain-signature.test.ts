@@ -28,18 +28,14 @@ test('a right signature', () => {
 describe('the form of a signature', () => {
   it.each([
     ['signature_missing', undefined],
-    ['signature_missing', ' '],
-    ['signature_unreadable', 'not a digest'],
     ['signature_unreadable', `${RIGHT}${RIGHT}${RIGHT}${RIGHT}${RIGHT}`],
     ['signature_unreadable', '"'.repeat(100_000)],
     ['signature_is_secret', SECRET],
-    ['signature_is_secret', `sha1=${SECRET}`],
     ['signature_is_secret', `Bearer ${Buffer.from(SECRET).toString('base64')}`],
     ['signature_spaced', ` ${RIGHT}`],
     ['signature_quoted', `"${RIGHT}"`],
     ['signature_labelled', `sha1=${RIGHT}`],
     ['signature_labelled', `X-Signature: ${RIGHT}`],
-    ['signature_labelled', `HMAC-SHA1(stdin)= ${RIGHT}`],
     ['signature_labelled', `${RIGHT}  -`],
     ['signature_repeated', `${RIGHT}, ${RIGHT}`],
     ['signature_repeated', `${sign('{}', SECRET)},${RIGHT}`],
@@ -49,7 +45,6 @@ describe('the form of a signature', () => {
     ['signature_base64url', Buffer.from(RIGHT, 'hex').toString('base64url')],
     ['signature_hex_in_base64', Buffer.from(RIGHT).toString('base64')],
     ['signature_cut', RIGHT.slice(0, 39)],
-    ['signature_cut', RIGHT.slice(1)],
   ])('%s: %j', (code, signature) => {
     expect(codesOf(signature)).toEqual([code])
   })
@@ -72,18 +67,6 @@ describe('the form of a signature', () => {
     const ofHash = hash === 'sha1' ? [] : ['hash_sha256']
     expect(codesOf(form.replace('%', signature))).toEqual(['signature_timestamped', ...ofHash, 'body_timestamped'])
   })
-
-  it('is read in each part of a list', () => {
-    expect(codesOf(`sha1=${RIGHT}, sha256=0123`)).toEqual(['signature_labelled', 'signature_repeated'])
-    expect(codesOf(`sha256=${RIGHT}${RIGHT.slice(0, 24)}, ${RIGHT.toUpperCase()}`)).toEqual([
-      'signature_labelled',
-      'signature_repeated',
-      'signature_uppercase',
-    ])
-    expect(codesOf('one, two')).toEqual(['signature_unreadable'])
-    const { verdict, causes } = explainSignature(BODY, `t=1,v1=${sign('{}', SECRET)}`, SECRET)
-    expect({ verdict, causes }).toMatchObject({ verdict: 'unexplained', causes: [{ code: 'signature_timestamped' }] })
-  })
 })
 
 describe('the digest', () => {
@@ -97,13 +80,10 @@ describe('the digest', () => {
     [['key_and_body_swapped'], hmacOf('sha1', SECRET, TEXT)],
     [['hash_md5', 'key_before_body'], hashOf('md5', SECRET + TEXT)],
     [['hash_sha256', 'body_line_break_lost'], hmacOf('sha256', `${TEXT}\n`)],
+    [['signature_cut', 'hash_sha256'], hmacOf('sha256').slice(0, 50)],
     [['secret_line_break_lost', 'key_before_body'], hashOf('sha1', `${SECRET}\n${TEXT}`)],
   ])('%j', (codes, signature) => {
     expect(codesOf(signature)).toEqual(codes)
-  })
-
-  it('of another hash that was cut short', () => {
-    expect(codesOf(hmacOf('sha256').slice(0, 50))).toEqual(['signature_cut', 'hash_sha256'])
   })
 })
 
@@ -111,14 +91,12 @@ describe('the secret', () => {
   const hex = Buffer.from('naïve').toString('hex')
   it.each<[code: string, passed: string, signing: string | Uint8Array]>([
     ['secret_space_extra', ' secret', 'secret'],
-    ['secret_space_extra', 'secret\n', 'secret'],
     ['secret_space_lost', 'secret', 'secret '],
     ['secret_line_break_lost', 'secret', 'secret\n'],
     ['secret_quotes_extra', '"secret"', 'secret'],
     ['secret_quotes_lost', 'secret', '"secret"'],
     ['secret_label_extra', 'HOOKLINE_SECRET=secret', 'secret'],
     ['secret_hex_decoded', hex, Buffer.from(hex, 'hex')],
-    ['secret_hex_decoded', 'ABCDEF', Buffer.from('abcdef', 'hex')],
     ['secret_base64_decoded', 'bmHDr3ZlIQ==', Buffer.from('naïve!')],
     ['secret_hex_encoded', 'naïve', hex],
     ['secret_base64_encoded', 'naïve!', 'bmHDr3ZlIQ=='],
@@ -139,12 +117,10 @@ describe('the body', () => {
   it.each<[code: string, given: string | Uint8Array, signed: string | Uint8Array]>([
     ['body_line_break_lost', TEXT, `${TEXT}\n`],
     ['body_line_break_extra', `${TEXT}\n`, TEXT],
-    ['body_line_break_extra', `${TEXT}\n\n`, `${TEXT}\n`],
     ['body_space_extra', ` \n${TEXT}\t`, TEXT],
     ['body_bom_extra', concat(mark, TEXT), TEXT],
     ['body_bom_lost', TEXT, concat(mark, TEXT)],
     ['body_line_breaks', '{\n"a":1\n}', '{\r\n"a":1\r\n}'],
-    ['body_line_breaks', '{\r\n"a":1\r\n}', '{\n"a":1\n}'],
     ['body_first_element', list, '{"type":"track","total":39}'],
     ['body_empty', TEXT, ''],
     ['body_object_text', TEXT, '[object Object]'],
@@ -156,7 +132,6 @@ describe('the body', () => {
     ['body_form_received', new URLSearchParams({ payload: '{"a b":1}' }).toString(), '{"a b":1}'],
     ['body_percent_encoded', TEXT, encodeURIComponent(TEXT)],
     ['body_latin1', '{"a":"déjà"}', latin1('{"a":"déjà"}')],
-    ['body_latin1', '{"a":"déjà ☃"}', latin1('{"a":"déjà ?"}')],
     ['body_ascii', '{"a":"déjà 🎉"}', '{"a":"d?j? ?"}'],
     ['body_utf16', TEXT, Buffer.from(TEXT, 'utf16le')],
     ['body_utf8_twice', '{"a":"déjà"}', '{"a":"dÃ©jÃ\u00a0"}'],
@@ -189,10 +164,6 @@ describe('two deviations', () => {
     [['secret_line_break_lost', 'body_reserialised'], sign(python, `${SECRET}\n`)],
     [['secret_quotes_extra', 'body_line_break_extra'], sign(TEXT, 'x y'), `${TEXT}\n`, '"x y"'],
     [['hash_sha256', 'body_reserialised'], createHmac('sha256', SECRET).update(python).digest('hex')],
-    [
-      ['signature_labelled', 'signature_base64', 'hash_sha256', 'secret_line_break_lost', 'body_reserialised'],
-      `sha256=${createHmac('sha256', `${SECRET}\n`).update(python).digest('base64')}`,
-    ],
   ])('%j', (codes, signature, body = BODY, secret = SECRET) => {
     expect(codesOf(signature, Buffer.from(body), secret)).toEqual(codes)
   })
