@@ -81,11 +81,3 @@ it('circuits that open and close are counted', async () => {
     { attributes: { ...server, 'hookline.circuit.state': 'closed' }, value: 1 },
   ])
 })
-
-it('URLs that differ in their query only look the same, and yet neither was posted to before', async () => {
-  const { clock, destination, spans } = setUp([200], ['http://a.example/?a', 'http://a.example/?b'])
-  await destination.identify({ userId: 'u1' })
-  await clock.advance(1000)
-  expect(spans()).toHaveLength(2)
-  for (const span of spans()) expect(span.attributes).not.toHaveProperty('http.request.resend_count')
-})

@@ -5,7 +5,6 @@ import { describe, expect, it, vi } from 'vitest'
 import { inspectQueue } from '../../src/observe/inspect-queue.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { manualClock } from '../../src/testing/manual-clock.ts'
 import { setUp as setUpDestination } from '../send/set-up.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver } from '../support/receive.ts'
@@ -149,27 +148,12 @@ describe('the history', () => {
     expect(crm).toHaveBeenCalledTimes(4)
   })
 
-  it('is not replayed for a name that no handler can have, and to no wrong id', async () => {
-    const { inspected } = await handleMessages()
-    await expect(inspected.replay({ handlers: [''] })).rejects.toThrow(TypeError)
-    await expect(inspected.replay({ id: 'a b' })).rejects.toThrow('`replay: id`')
-    await expect(list(inspected.history({ ids: ['x'] }))).rejects.toThrow('`ids[0]`')
-    await expect(list(inspected.history({ ids: [] }))).rejects.toThrow('`history: ids`')
-  })
-
   it('needs an engine that keeps one', async () => {
     const { log: _, ...queue } = memoryQueue({})
     const inspected = inspectQueue(queue)
     await expect(list(inspected.history())).rejects.toThrow(/`history`/)
     await expect(inspected.replay()).rejects.toThrow(/`replay`/)
   })
-})
-
-it('the health of a closed queue says that it is unavailable', async () => {
-  const clock = manualClock()
-  const queue = memoryQueue({ clock })
-  await queue.close({ graceMs: 0 })
-  expect(await inspectQueue(queue, { clock }).health()).toMatchObject({ ready: false, status: 'unavailable' })
 })
 
 it('what is no queue is refused', () => {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { expect, it, onTestFinished } from 'vitest'
 import { observe } from '../../src/otel.ts'
@@ -155,18 +154,6 @@ it('through an inbox: stored, and handled later, in the trace of the request', a
   const stored = { ...track, 'messaging.operation.name': 'store' }
   expect(count(metrics.get('hookline.receiver.stored'))).toEqual([[stored, 1]])
   expect(metrics.get('hookline.receiver.store.duration')).toMatchObject([{ attributes: stored, value: { count: 1 } }])
-})
-
-it('a job that no receiver can read fails without a message', async () => {
-  const clock = setUpReceiver().clock
-  const inbox = memoryQueue({ clock })
-  const { receiver, spans } = setUp({ inbox, clock })
-  await inbox.push([{ id: randomUUID(), body: Buffer.from('junk') }])
-  receiver.on('*', () => {}).start()
-  await clock.advance(60_000)
-  onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
-  expect(spans()[0]).toMatchObject({ name: 'process', status: { code: SpanStatusCode.ERROR } })
-  expect(spans()[0]?.attributes).not.toHaveProperty('messaging.destination.name')
 })
 
 it('the span of the HTTP server stays the parent when it is of the same trace, and is linked when it is not', async () => {
