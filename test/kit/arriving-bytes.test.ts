@@ -21,13 +21,6 @@ it('gives the bytes that were added, and changes none of the pieces', () => {
   )
 })
 
-it('does not copy one piece', () => {
-  const bytes = new ArrivingBytes()
-  const piece = new Uint8Array(6)
-  bytes.add(piece)
-  expect(bytes.take().buffer).toBe(piece.buffer)
-})
-
 it('holds no buffer of which it needs a part', async () => {
   const length = 3_000
   const before = await settled()

@@ -20,17 +20,11 @@ function setUp({ concurrency = 1 } = {}) {
   const results: Record<number, unknown> = {}
   const add = (...items: number[]) => {
     for (const item of items) {
-      batcher.add(item).then(
-        () => {
-          results[item] = 'sent'
-        },
-        (error: unknown) => {
-          results[item] = error
-        },
-      )
+      const keep = (result: unknown) => Object.assign(results, { [item]: result })
+      batcher.add(item).then(() => keep('sent'), keep)
     }
   }
-  return { batcher, add, results, sent, batches: () => sent.map(({ items }) => items) }
+  return { add, results, sent, batches: () => sent.map(({ items }) => items) }
 }
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))

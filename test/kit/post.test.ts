@@ -15,15 +15,6 @@ function setUp(dispatch: DispatcherLike['dispatch']) {
   return { clock, outcomes, pending, clear }
 }
 
-test('one deadline covers all phases: the timeouts of undici are off', () => {
-  let options: unknown
-  setUp((given) => {
-    options = given
-    return true
-  })
-  expect(options).toEqual({ ...request, method: 'POST', headersTimeout: 0, bodyTimeout: 0 })
-})
-
 test('the outcome comes after post() returned, also when the dispatcher ends at once, and clears the deadline', async () => {
   const { outcomes, clear } = setUp((_options, handler) => {
     handler.onResponseStart?.(controller, 204, { 'retry-after': '7' })

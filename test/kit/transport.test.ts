@@ -19,16 +19,7 @@ describe('ca', () => {
     expect(readCertificates(ca)).toEqual(certificates)
   })
 
-  it('copies what it is given', () => {
-    const list = [one]
-    const certificates = readCertificates(list)
-    list[0] = other
-    expect(certificates).toEqual([one])
-  })
-
   it.each([
-    ['null', null, 'null'],
-    ['a number', 5, 'a number'],
     ['an empty list', [], 'an empty list'],
     ['a path', './ca.pem', 'a string'],
     ['DER, which Node would skip', new X509Certificate(one).raw, 'bytes'],
