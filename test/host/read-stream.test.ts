@@ -37,14 +37,6 @@ it('reads a body as it is sent, and refuses what is too long, cut off or of anot
   )
 })
 
-it.each([0, LIMIT])('holds nothing of a body of 10 bytes once it is read, with a limit of %s', async (limit) => {
-  const reading: Reading = { stopReading: undefined }
-  const read = readStream(Readable.from([Buffer.alloc(10)]), limit, undefined, reading)
-  expect(reading.stopReading).toBeTypeOf('function')
-  await read.catch(() => {})
-  expect(reading.stopReading).toBeUndefined()
-})
-
 /** Whether more arrives than was announced before more arrives than is allowed. */
 function isTooLong(parts: readonly Uint8Array[], limit: number, length: number): boolean {
   let size = 0
@@ -151,13 +143,5 @@ describe('a reading that is stopped', () => {
     stream.end('a body')
     await once(stream, 'end')
     expect(seen.mock.calls.join('')).toBe('half a body')
-  })
-
-  it('has no effect on one that has ended', async () => {
-    const stream = new PassThrough().end('body')
-    const reading: Reading = { stopReading: undefined }
-    const read = await readStream(stream, LIMIT, undefined, reading)
-    reading.stopReading?.()
-    expect(read.bytes.toString()).toBe('body')
   })
 })
