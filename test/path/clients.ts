@@ -113,26 +113,13 @@ const WIRES: Readonly<Record<string, Wire>> = {
     },
     batch: { path: '/v1/batch', fields: { sentAt: '2026-01-15T09:30:01.123456+00:00', writeKey: WRITE_KEY } },
   },
-  'a mobile library': {
-    types: SIX,
-    headers: { 'content-type': 'application/json; charset=utf-8' },
-    fields: {
-      timestamp: TIME,
-      messageId: uuid,
-      anonymousId: 'anonymous-1',
-      integrations: {},
-      context: { device: { type: 'android' }, ...library('analytics-kotlin', '1.19.2') },
-    },
-    batch: { path: '/v1/b', fields: { writeKey: WRITE_KEY, sentAt: '2026-01-15T09:30:01.000Z' } },
-  },
 }
 
 function goHeaders(version: string): Record<string, string> {
-  const userAgent = `analytics-go (version: ${version})`
   return {
     authorization: basic,
     'content-type': 'application/json',
-    'user-agent': userAgent,
+    'user-agent': `analytics-go (version: ${version})`,
     'accept-encoding': 'gzip',
   }
 }
@@ -176,24 +163,13 @@ const ours: Client = {
   },
 }
 
-export function openAnalytics(collector: string, options: object = {}) {
-  const errors: unknown[] = []
-  const { origin, pathname } = new URL(collector)
-  const client = new Analytics({
-    writeKey: WRITE_KEY,
-    host: origin,
-    path: `${pathname}/v1/batch`,
-    flushInterval: 50,
-    ...options,
-  })
-  client.on('error', (error) => errors.push(error))
-  return { client, errors }
-}
-
 const analyticsNode: Client = {
   types: SIX,
   async run(collector) {
-    const { client, errors } = openAnalytics(collector)
+    const errors: unknown[] = []
+    const { origin, pathname } = new URL(collector)
+    const client = new Analytics({ writeKey: WRITE_KEY, host: origin, path: `${pathname}/v1/batch` })
+    client.on('error', (error) => errors.push(error))
     for (const type of SIX) client[type]({ ...CALLS[type], timestamp: new Date(TIME) } as never)
     await client.closeAndFlush()
     if (errors.length > 0) throw errors[0]
