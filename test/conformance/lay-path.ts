@@ -27,9 +27,6 @@ export const CALLS = {
 } as const satisfies Record<CallType, object>
 
 interface ClientRequest {
-  readonly method: string
-  readonly origin: string
-  readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
   readonly answer: EndpointAnswer
@@ -118,7 +115,7 @@ function readBody(bytes: Buffer): EndpointRequest['readBody'] {
 }
 
 function toCollector(collector: Collector, requests: ClientRequest[]): Dispatcher['dispatch'] {
-  return ({ origin, path, method, headers, body }, handler) => {
+  return ({ path, method, headers, body }, handler) => {
     const controller = { abort() {}, aborted: false, paused: false, reason: null, pause() {}, resume() {} }
     handler.onRequestStart?.(controller as never, null)
     const bytes = Buffer.from(body as Uint8Array)
@@ -133,7 +130,7 @@ function toCollector(collector: Collector, requests: ClientRequest[]): Dispatche
         readBody: readBody(bytes),
       })
       ?.then((answer) => {
-        requests.push({ method, origin: String(origin), path, headers: named, body: bytes, answer })
+        requests.push({ headers: named, body: bytes, answer })
         handler.onResponseStart?.(controller as never, answer.status, answer.headers, '')
         handler.onResponseData?.(controller as never, Buffer.from(answer.body))
         handler.onResponseEnd?.(controller as never, {})
