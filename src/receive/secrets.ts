@@ -231,7 +231,7 @@ function nameSource(source: SourceSecrets['source'], request: SourceRequest): st
 type SecretCache = ReturnType<typeof createSecretCache>
 
 /** Caches the result of a provider for SECRET_MAX_AGE_MS. Calls the provider only when a request needs its result. */
-export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Clock) {
+function createSecretCache(load: () => Promise<readonly Key[]>, clock: Clock) {
   let keys: readonly Key[] = []
   let loadedAt = Number.NEGATIVE_INFINITY
   let askedAt = Number.NEGATIVE_INFINITY

@@ -187,4 +187,15 @@ describe('onAudience', () => {
     await deliver(receiver, group)
     expect([entered.mock.calls.length, exited.mock.calls.length, others.mock.calls.length]).toEqual([2, 2, 0])
   })
+
+  it('calls in the order of registration, whatever the order of the traits', async () => {
+    const { receiver } = setUp()
+    const calls: string[] = []
+    for (const [index, name] of ['b', 'a', 'c', 'A', 'd', 'b'].entries()) {
+      const call = (side: string) => () => void calls.push(`${index} ${name} ${side}`)
+      receiver.onAudience(name, { entered: call('entered'), exited: call('exited') })
+    }
+    await deliver(receiver, { ...identify, traits: { d: 1, c: true, a: true, b: false, e: true } })
+    expect(calls).toEqual(['0 b exited', '1 a entered', '2 c entered', '3 A entered', '5 b exited'])
+  })
 })

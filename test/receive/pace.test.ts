@@ -85,6 +85,23 @@ describe('maxPerSecond of a handler', () => {
     expect(set.outcomes).toHaveLength(21 + 20)
   })
 
+  it('keeps the pace after a pause in which many turns have passed', async () => {
+    const set = setUpOutcomes()
+    const { times, handler } = recordTimes(set)
+    set.receiver.on('*', handler, { name: 'crm', maxPerSecond: 10 })
+    await send(set, 60)
+    set.receiver.start()
+    await set.clock.advance(0)
+    await set.receiver.pause()
+    await set.clock.advance(60_000)
+    set.receiver.resume()
+    await set.clock.advance(10_000)
+    expect(times).toHaveLength(60)
+    const within = (from: number) => times.filter((at) => at >= from && at < from + 1000).length
+    expect(Math.max(...times.map(within))).toBeLessThanOrEqual(20) // The tokens of a second, and a second more.
+    expect(set.outcomes.length).toBeLessThanOrEqual(60 * 3)
+  })
+
   it.each([
     [{ maxPerSecond: 5 }, {}, 'needs a `name`'],
     [{ name: 'crm', maxPerSecond: 0 }, {}, 'must be a whole number from 1 to'],

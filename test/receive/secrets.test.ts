@@ -114,6 +114,24 @@ describe('a secret provider', () => {
     expect(provider).toHaveBeenCalledTimes(2)
   })
 
+  it('that hangs keeps a request for ten seconds at most, and its answer counts when it comes', async () => {
+    const held = Promise.withResolvers<string>()
+    const provider = vi.fn(() => held.promise)
+    const { receiver, clock } = setUp({ secret: provider, deadlineMs: 60_000 })
+    const first = deliver(receiver, track)
+    await clock.advance(9_999)
+    const second = deliver(receiver, track)
+    await clock.advance(1)
+    for (const received of [await first, await second]) {
+      expect(received).toMatchObject({ status: 503, error: { code: 'secret_unavailable' } })
+    }
+    expect(clock.timers).toBe(1) // Of the deadlines, which is left to fire.
+    held.resolve(secret)
+    await clock.advance(0)
+    expect(await deliver(receiver, track)).toMatchObject({ status: 200 })
+    expect(provider).toHaveBeenCalledOnce()
+  })
+
   it.each([
     ['rejects', () => Promise.reject(new Error('sealed'))],
     ['gives nothing', async () => undefined],
