@@ -166,6 +166,12 @@ describe('message_invalid names the field', () => {
     expect([error.code, error.status, error.path]).toEqual(['message_type_unknown', 422, 'type'])
     expect(error.message).toContain(`Got ${typeof type === 'string' ? `'${type}'` : kindOf(type)}. `)
   })
+
+  it('shows the beginning of an unknown type, escaped', () => {
+    const type = `a\u009b31m\n\u202eb${'x'.repeat(90)}`
+    const { message } = errorOf(bytesOf({ type, userId: 'u' }))
+    expect(message).toContain(`Got 'a\\u{9b}31m\\u{a}\\u{202e}b${'x'.repeat(32)}…'. `)
+  })
 })
 
 describe('hostile keys', () => {
