@@ -37,6 +37,14 @@ it('reads a body as it is sent, and refuses what is too long, cut off or of anot
   )
 })
 
+it.each([0, LIMIT])('holds nothing of a body of 10 bytes once it is read, with a limit of %s', async (limit) => {
+  const reading: Reading = { stopReading: undefined }
+  const read = readStream(Readable.from([Buffer.alloc(10)]), limit, undefined, reading)
+  expect(reading.stopReading).toBeTypeOf('function')
+  await read.catch(() => {})
+  expect(reading.stopReading).toBeUndefined()
+})
+
 /** Whether more arrives than was announced before more arrives than is allowed. */
 function isTooLong(parts: readonly Uint8Array[], limit: number, length: number): boolean {
   let size = 0
