@@ -1,9 +1,10 @@
 /** What an attack is, and what attacks are made of: loops until a signal aborts, counts of what came back, raw connections. */
 
 import { randomBytes } from 'node:crypto'
-import { connect, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Pool } from 'undici'
+import { Pool } from 'undici'
 import type { TargetPorts, TargetSettings } from './target.ts'
 
 /** How often something came back: a status, or what else an attack met. */
@@ -11,9 +12,9 @@ export type Counts = Map<string, number>
 
 export interface Target extends TargetPorts, Pick<TargetSettings, 'secret' | 'writeKey'> {}
 
-/** Attacks until the signal aborts. */
 export interface Attack {
-  run(target: Target, signal: AbortSignal): Promise<Counts>
+  /** Attacks until the signal aborts, and counts what comes back. */
+  run(target: Target, signal: AbortSignal, counts: Counts): Promise<void>
   /** What must have come back: else the attack did not happen. */
   readonly met: readonly string[]
   /** What must not come back. */
@@ -30,36 +31,46 @@ export function basicAuth(writeKey: string): { readonly authorization: string } 
 }
 
 /** Runs something over and over, several at a time, until the signal aborts. What fails is tried again. */
-export async function inParallel(
-  count: number,
-  signal: AbortSignal,
-  run: (worker: number) => Promise<void>,
-): Promise<void> {
+export async function inParallel(count: number, signal: AbortSignal, run: (worker: number) => Promise<void>) {
   const loop = async (worker: number): Promise<void> => {
     while (!signal.aborted) await run(worker).catch(() => wait(50))
   }
   await Promise.all(Array.from({ length: count }, (_, worker) => loop(worker)))
 }
 
-export function countOutcome(counts: Counts, key: string, count = 1): void {
-  counts.set(key, (counts.get(key) ?? 0) + count)
+export function countOutcome(counts: Counts, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
 }
 
-export async function tally(
+export interface Posted {
+  readonly path: string
+  readonly method?: 'POST' | 'PUT'
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Buffer
+}
+
+/** Posts over so many connections, and counts the statuses; `closed`, where the connection was before the answer was read. */
+export async function withPosts(
+  { http1 }: Target,
+  connections: number,
   counts: Counts,
-  sent: ReturnType<Pool['request']>,
-  prefix = '',
-): Promise<number | undefined> {
-  let status: number | undefined
-  try {
-    const response = await sent
-    await response.body.dump()
-    status = response.statusCode
-  } catch {
-    // The connection was closed before the answer was read.
-  }
-  countOutcome(counts, `${prefix}${status ?? 'closed'}`)
-  return status
+  run: (post: (posted: Posted, prefix?: string) => Promise<number | 'closed'>) => Promise<unknown>,
+): Promise<void> {
+  const pool = new Pool(`http://127.0.0.1:${http1}`, { connections })
+  await run(async ({ path, method = 'POST', headers, body }, prefix = '') => {
+    const status = await pool.request({ path, method, headers, body }).then(
+      async (response) => response.body.dump().then(() => response.statusCode),
+      () => 'closed' as const,
+    )
+    countOutcome(counts, `${prefix}${status}`)
+    return status
+  })
+  await pool.destroy()
+}
+
+export async function portOf(server: Server): Promise<number> {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return (server.address() as AddressInfo).port
 }
 
 export function describe(counts: ReadonlyMap<string, number>): string {

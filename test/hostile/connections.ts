@@ -1,11 +1,10 @@
 /** Attacks on connections: slow, abandoned, reset, and without TLS. */
 
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
-import { type Attack, aborted, type Counts, countOutcome, FORGED, head, inParallel, openSocket } from './attack.ts'
+import { type Attack, aborted, countOutcome, FORGED, head, inParallel, LARGE_BODY, openSocket } from './attack.ts'
 
 /** A stream must be closed a second after its answer: four times that, for a machine that has much else to do. */
 const CLOSED_MS = 4_000
@@ -14,8 +13,7 @@ const CLOSED_MS = 4_000
 export const slowBodies: Attack = {
   met: ['503'],
   never: ['200'],
-  async run({ http1 }, signal) {
-    const counts: Counts = new Map()
+  async run({ http1 }, signal, counts) {
     await inParallel(40, signal, async () => {
       const socket = await openSocket(http1)
       socket.once('data', (data) => countOutcome(counts, data.toString('latin1', 9, 12)))
@@ -26,25 +24,21 @@ export const slowBodies: Attack = {
       }
       socket.destroy()
     })
-    return counts
   },
 }
 
 export const abandonedUploads: Attack = {
   met: ['abandoned'],
   never: [],
-  async run({ http1 }, signal) {
-    const counts: Counts = new Map()
-    const part = randomBytes(100_000)
+  async run({ http1 }, signal, counts) {
     await inParallel(20, signal, async () => {
       const socket = await openSocket(http1)
       socket.write(head('/stored', 400_000))
-      socket.write(part)
+      socket.write(LARGE_BODY.subarray(0, 100_000))
       await wait(20)
       socket.destroy()
       countOutcome(counts, 'abandoned')
     })
-    return counts
   },
 }
 
@@ -52,13 +46,11 @@ export const abandonedUploads: Attack = {
 export const unfinishedStreams: Attack = {
   met: ['503', 'closed'],
   never: ['200', 'left open'],
-  async run({ http2 }, signal) {
-    const counts: Counts = new Map()
-    const body = randomBytes(16_000)
+  async run({ http2 }, signal, counts) {
     const abandon = async (session: ClientHttp2Session): Promise<void> => {
       const stream = session.request({ ':method': 'POST', ':path': '/inline', ...FORGED }).on('error', () => {})
       const closed = new Promise((resolve) => stream.once('close', () => resolve('closed'))) // It may follow at once.
-      stream.resume().write(body)
+      stream.resume().write(LARGE_BODY.subarray(0, 16_000))
       const [answer] = await once(stream, 'response')
       countOutcome(counts, `${answer[':status']}`)
       const since = performance.now()
@@ -73,7 +65,6 @@ export const unfinishedStreams: Attack = {
       await Promise.race([Promise.all(streams), aborted(signal)])
       session.destroy()
     })
-    return counts
   },
 }
 
@@ -81,8 +72,7 @@ export const unfinishedStreams: Attack = {
 export const resets: Attack = {
   met: ['reset'],
   never: [],
-  async run({ http2 }, signal) {
-    const counts: Counts = new Map()
+  async run({ http2 }, signal, counts) {
     await inParallel(1, signal, async () => {
       const session = connectHttp2(`http://127.0.0.1:${http2}`).on('error', () => {})
       await once(session, 'connect')
@@ -96,7 +86,6 @@ export const resets: Attack = {
       }
       session.destroy()
     })
-    return counts
   },
 }
 
@@ -104,11 +93,10 @@ export const resets: Attack = {
 export const failedHandshakes: Attack = {
   met: ['not TLS', 'cut', 'distrusted'],
   never: ['trusted'],
-  async run({ https }, signal) {
-    const counts: Counts = new Map()
+  async run({ https }, signal, counts) {
     const started = Buffer.from('1603010200010001fc0303', 'hex')
-    await inParallel(6, signal, async (worker) => {
-      if (worker % 3 === 2) {
+    await Promise.all([
+      inParallel(2, signal, async () => {
         const socket = connectTls({ port: https, host: '127.0.0.1', rejectUnauthorized: true })
         const end = once(socket, 'secureConnect').then(
           () => 'trusted',
@@ -116,17 +104,22 @@ export const failedHandshakes: Attack = {
         )
         countOutcome(counts, await end)
         socket.destroy()
-      } else {
+        await wait(50)
+      }),
+      inParallel(2, signal, async () => {
         const socket = await openSocket(https)
-        const isCut = worker % 3 === 1
-        socket.resume().write(isCut ? started : head('/inline', 10))
-        if (isCut) await wait(20)
-        else await once(socket, 'close')
+        socket.resume().write(head('/inline', 10))
+        await once(socket, 'close')
+        countOutcome(counts, 'not TLS')
+        await wait(50)
+      }),
+      inParallel(2, signal, async () => {
+        const socket = await openSocket(https)
+        socket.resume().write(started)
+        await wait(70)
         socket.destroy()
-        countOutcome(counts, isCut ? 'cut' : 'not TLS')
-      }
-      await wait(50)
-    })
-    return counts
+        countOutcome(counts, 'cut')
+      }),
+    ])
   },
 }

@@ -7,7 +7,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, type Server } from 'node:net'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
 import { privateRedis } from '../support/redis.ts'
-import { type Attack, describe, type Target } from './attack.ts'
+import { type Attack, type Counts, describe, portOf, type Target } from './attack.ts'
 import * as connections from './connections.ts'
 import { measureDelays } from './delays.ts'
 import { bombs, chosenBodies, flood, forgeries, honest, junkBatches } from './requests.ts'
@@ -103,7 +103,7 @@ async function run(): Promise<void> {
     else gotStanding(report.standing)
   })
   const traffic = honest(accepted)
-  await traffic.run(target, AbortSignal.timeout(OPENING_MS))
+  await traffic.run(target, AbortSignal.timeout(OPENING_MS), new Map())
   await wait(QUIET_MS)
   const before = await standing()
 
@@ -138,7 +138,8 @@ async function run(): Promise<void> {
 }
 
 async function make(name: string, { run, met, never }: Attack, target: Target, signal: AbortSignal): Promise<void> {
-  const counts = await run(target, signal)
+  const counts: Counts = new Map()
+  await run(target, signal, counts)
   console.log(`${name}: ${describe(counts)}`)
   requireMet(name, [...counts.keys()], met)
   for (const result of never) if (counts.has(result)) faults.push(`${name} must not end so: ${result}.`)
@@ -166,14 +167,5 @@ function standing(): Promise<Standing> {
   return new Promise((resolve) => {
     gotStanding = resolve
     child.send('standing')
-  })
-}
-
-function portOf(server: Server): Promise<number> {
-  return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      resolve(typeof address === 'object' && address !== null ? address.port : 0)
-    })
   })
 }

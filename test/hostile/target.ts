@@ -4,10 +4,8 @@ import { readdirSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import { createServer as createHttpsServer } from 'node:https'
-import type { AddressInfo, Server } from 'node:net'
 import { serve } from '../../adapters/node.ts'
 import { createCollector } from '../../src/collector.ts'
-import type { Endpoint } from '../../src/host/endpoint.ts'
 import { createReceiver, type HooklineError } from '../../src/index.ts'
 import { bullmqQueue } from '../../src/queues-bullmq.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
@@ -15,6 +13,7 @@ import { pgBossQueue } from '../../src/queues-pg-boss.ts'
 import { sqliteQueue } from '../../src/queues-sqlite.ts'
 import { createDestination } from '../../src/sender.ts'
 import { createCertificate } from '../../src/testing/certificates.ts'
+import { portOf } from './attack.ts'
 import { liveMemory } from './memory.ts'
 
 /** What the process gets when it starts. */
@@ -75,32 +74,19 @@ function receiverOf(options: Parameters<typeof createReceiver>[0]) {
 }
 
 /** Open to all that a sender may be allowed. */
-const inline = receiverOf({
-  secret,
-  methods: ['POST', 'PUT'],
-  batches: true,
-  custom: true,
-})
+const inline = receiverOf({ secret, methods: ['POST', 'PUT'], batches: true, custom: true })
 // Each source has a provider call of its own: one for all would be over, with what it holds, 10 s after its first request.
 const hanging = receiverOf({
   secret: { source: ({ headers }) => headers['x-source'] as string, secrets: () => new Promise(() => {}) },
 })
 const stored = receiverOf({ secret, inbox: sqliteQueue({ path: file, onError }) })
 const evicting = receiverOf({ secret, inbox: bullmqQueue({ name: 'hostile', connection: evictingRedis, onError }) })
-const silent = receiverOf({
-  secret,
-  inbox: pgBossQueue({ name: 'hostile', connectionString: silentPostgres, onError }),
-})
+const silentQueue = pgBossQueue({ name: 'hostile', connectionString: silentPostgres, onError })
+const silent = receiverOf({ secret, inbox: silentQueue })
 for (const receiver of [stored, evicting, silent]) receiver.start()
 
-const endpoints: Record<string, Endpoint> = {
-  '/inline': inline,
-  '/hanging': hanging,
-  '/stored': stored,
-  '/evicting': evicting,
-  '/silent': silent,
-}
-const listeners = new Map(Object.entries(endpoints).map(([path, endpoint]) => [path, serve(endpoint, { path })]))
+const receivers = { inline, hanging, stored, evicting, silent }
+const listeners = new Map(Object.entries(receivers).map(([name, receiver]) => [`/${name}`, serve(receiver)]))
 
 const http1 = createServer(listen as RequestListener)
 const http2 = createHttp2Server(listen as unknown as Parameters<typeof createHttp2Server>[0])
@@ -124,17 +110,9 @@ const destination = createDestination({
 const collector = createCollector({ sources: [{ name: 'shop', writeKey, destinations: [destination] }], onError })
 const collect = serve(collector)
 
-type Exchange = Parameters<ReturnType<typeof serve>>
-
-function listen(...[request, response]: Exchange): void {
+function listen(...[request, response]: Parameters<ReturnType<typeof serve>>): void {
   const listener = listeners.get(request.url ?? '') ?? collect
   listener(request, response)
-}
-
-function portOf(server: Server): Promise<number> {
-  return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
-  })
 }
 
 async function standing(): Promise<Standing> {
@@ -158,8 +136,8 @@ process.on('message', async (question) => {
     return
   }
   for (const server of servers) server.close()
-  const closing = [inline, hanging, stored, evicting, silent].map((receiver) => receiver.close({ graceMs: 500 }))
-  await Promise.all([...closing, destination.close({ graceMs: 500 })])
+  const all = [...Object.values(receivers), destination]
+  await Promise.all(all.map((each) => each.close({ graceMs: 500 })))
   process.disconnect()
 })
 process.send?.(ports)
