@@ -5,42 +5,43 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import ts from 'typescript'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { listen } from '../../src/testing/server.ts'
 import { FRAMEWORKS } from '../../tools/command/src/init/templates.ts'
 import { uncomment } from '../../tools/command/test/uncomment.ts'
 import { until } from '../support/until.ts'
-import { createProject, type Project } from './project.ts'
+import { useProject } from './project.ts'
 import { runProgram } from './run.ts'
 
 describe('an empty project', () => {
-  const { directory } = useProject([])
+  const project = useProject()
 
   it('gets a receiver that is tested, starts, and passes each check', async () => {
-    const { stdout } = await runProgram('npx', ['hookline', 'init', 'express'], directory())
+    const { stdout } = await runProgram('npx', ['hookline', 'init', 'express'], project().directory)
     expect(stdout).toMatch(/^wrote webhooks\.js\nwrote webhooks\.test\.mjs\nwrote \.env\.example\n/m)
-    const { dependencies } = JSON.parse(await readFile(join(directory(), 'package.json'), 'utf8'))
+    const { dependencies } = JSON.parse(await readFile(join(project().directory, 'package.json'), 'utf8'))
     expect(Object.keys(dependencies)).toEqual(['express', 'hookline'])
 
-    const tested = await runProgram('npm', ['test', '--', '--test-reporter=tap'], directory())
+    const tested = await runProgram('npm', ['test', '--', '--test-reporter=tap'], project().directory)
     expect(tested.stdout).toMatch(/^# pass 2\n# fail 0$/m)
 
-    const origin = await findOrigin()
-    const example = await readFile(join(directory(), '.env.example'), 'utf8')
+    const { origin, close } = await listen(createServer(), 0)
+    await close()
+    const example = await readFile(join(project().directory, '.env.example'), 'utf8')
     const env = example.replace('HOOKLINE_SECRET=', '$&secret').replace('3000', new URL(origin).port)
-    await writeFile(join(directory(), '.env'), env)
+    await writeFile(join(project().directory, '.env'), env)
     const parameters = ['--env-file=.env', 'webhooks.js']
-    const server = spawn(process.execPath, parameters, { cwd: directory(), stdio: 'ignore' })
+    const server = spawn(process.execPath, parameters, { cwd: project().directory, stdio: 'ignore' })
     onTestFinished(() => void server.kill())
     await until(() => fetch(origin).then(Boolean, () => false))
-    await runProgram('npx', ['hookline', 'check', `${origin}/webhooks`, '--secret', 'secret'], directory())
+    await runProgram('npx', ['hookline', 'check', `${origin}/webhooks`, '--secret', 'secret'], project().directory)
   })
 })
 
 describe('a project of TypeScript', () => {
   const { express, fastify, hono, koa, vitest } = manifest.devDependencies
-  const { directory } = useProject([
+  const project = useProject([
     ...[`express@${express}`, `fastify@${fastify}`, `hono@${hono}`, `koa@${koa}`, `vitest@${vitest}`],
     ...['@types/express', '@types/koa', '@types/node@24'],
   ])
@@ -51,11 +52,11 @@ describe('a project of TypeScript', () => {
   ])('compiles the receiver and the test of each framework (%s)', async (kind, settings) => {
     const files: string[] = []
     for (const name of Object.keys(FRAMEWORKS)) {
-      const folder = join(directory(), kind, name)
+      const folder = join(project().directory, kind, name)
       await mkdir(folder, { recursive: true })
       await writeFile(join(folder, 'package.json'), '{ "type": "module", "devDependencies": { "vitest": "*" } }')
       await writeFile(join(folder, 'tsconfig.json'), '{}')
-      const program = join(directory(), 'node_modules/hookline/dist/cli.js')
+      const program = join(project().directory, 'node_modules/hookline/dist/cli.js')
       await runProgram(process.execPath, [program, 'init', name, '--no-install'], folder)
       const written = await readdir(folder, { recursive: true })
       const paths = written.filter((path) => path.endsWith('.ts')).map((path) => join(folder, path))
@@ -72,25 +73,9 @@ describe('a project of TypeScript', () => {
       skipLibCheck: true,
       target: ts.ScriptTarget.ES2023,
       types: ['node'],
-      typeRoots: [join(directory(), 'node_modules/@types')],
+      typeRoots: [join(project().directory, 'node_modules/@types')],
     }
     const found = ts.getPreEmitDiagnostics(ts.createProgram(files, options))
     expect(ts.formatDiagnostics(found, ts.createCompilerHost(options))).toBe('')
   })
 })
-
-function useProject(packages: readonly string[]) {
-  let project: Project | undefined
-  beforeAll(async () => {
-    project = await createProject(packages)
-  })
-  afterAll(() => project?.remove())
-  return { directory: () => project?.directory ?? '' }
-}
-
-/** Where nothing listens. */
-async function findOrigin(): Promise<string> {
-  const { origin, close } = await listen(createServer(), 0)
-  await close()
-  return origin
-}

@@ -1,20 +1,16 @@
 /** Other Nodes than the one that runs the tests: npm has each as a package. */
 
-import { access, copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runProgram } from './run.ts'
 
-/**
- * Installs a Node below `.cache/`, once.
- *
- * @param version What npm takes after `node@`.
- * @returns The path of the program.
- */
+/** Installs a Node below `.cache/`, once, and returns the path of the program. */
 export async function installNode(version: string): Promise<string> {
   const folder = fileURLToPath(new URL('../../.cache/node/', import.meta.url))
   const program = join(folder, version, 'node_modules/node/bin/node')
-  if (await exists(program)) return program
+  if (existsSync(program)) return program
   await mkdir(folder, { recursive: true })
   const directory = await mkdtemp(join(folder, 'new-')) // Another run may install it at the same time.
   await writeFile(join(directory, 'package.json'), '{ "private": true, "allowScripts": { "node": true } }')
@@ -24,13 +20,4 @@ export async function installNode(version: string): Promise<string> {
   await runProgram('npm', ['install', ...options, `node@${version}`], directory)
   await rename(directory, join(folder, version)).catch(() => rm(directory, { recursive: true }))
   return program
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await access(path)
-    return true
-  } catch {
-    return false
-  }
 }

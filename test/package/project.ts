@@ -4,6 +4,7 @@ import { copyFile, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll } from 'vitest'
 import { type Ran, runProgram } from './run.ts'
 
 export interface Project {
@@ -14,11 +15,17 @@ export interface Project {
   remove(): Promise<void>
 }
 
-/**
- * Packs what is built, and installs that.
- *
- * @param packages What else to install, as npm takes it.
- */
+/** One for the tests of a suite. */
+export function useProject(packages: readonly string[] = []): () => Project {
+  let project: Project
+  beforeAll(async () => {
+    project = await createProject(packages)
+  })
+  afterAll(() => project?.remove())
+  return () => project
+}
+
+/** Packs what is built, and installs that. Packages are what else to install, as npm takes it. */
 export async function createProject(packages: readonly string[] = []): Promise<Project> {
   const directory = await mkdtemp(join(tmpdir(), 'hookline-'))
   const packed = await pack(directory)
@@ -35,14 +42,9 @@ export async function createProject(packages: readonly string[] = []): Promise<P
 }
 
 /** Packs what is built. */
-export async function pack(directory: string): Promise<Packed> {
+export async function pack(directory: string): Promise<{ filename: string; files: { path: string }[] }> {
   const { stdout } = await runProgram('npm', ['pack', '--json', '--pack-destination', directory], root)
   return JSON.parse(stdout)[0]
-}
-
-interface Packed {
-  readonly filename: string
-  readonly files: readonly { readonly path: string }[]
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
