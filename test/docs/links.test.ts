@@ -36,16 +36,6 @@ test('links to others are https, to a host with a domain', () => {
   expect(wrong).toEqual([])
 })
 
-test('links to others are written in one form: a server redirects from the others', () => {
-  const forms = Map.groupBy(new Set(external.map(({ target }) => target.replace(/#.*/, ''))), (target) =>
-    target
-      .toLowerCase()
-      .replace(/^https:\/\/(www\.)?/, '')
-      .replace(/(\.git|\/(index\.html)?)$/, ''),
-  )
-  expect([...forms.values()].filter(({ length }) => length > 1)).toEqual([])
-})
-
 function leadsSomewhere(page: string, target: string): boolean {
   const url = new URL(target, new URL(page, root))
   const { hash } = url

@@ -1,15 +1,12 @@
-/** What docs/moving.md says of the receivers that it moves away from, tried on them; and its server with several senders. */
+/** The hand-written receiver of docs/moving.md, and its server with several senders. */
 
 import { createHmac } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
 import { fixtures, signedRequest } from 'hookline/testing'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { extractBlocks } from './blocks.ts'
 import { startNode } from './child.ts'
 
@@ -21,15 +18,10 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 mkdirSync(join(root, '.cache'), { recursive: true })
 const folder = mkdtempSync(join(root, '.cache/moving-')) // Below package.json, whose own name leads to what is built.
 const LISTEN = "listen(0, function () { console.log('port', this.address().port) })"
-for (const { file, language, code } of extractBlocks(
-  'docs/moving.md',
-  readFileSync(join(root, 'docs/moving.md'), 'utf8'),
-)) {
-  if (file !== undefined && language !== 'diff')
-    writeFileSync(
-      join(folder, file),
-      code.replace('listen(3000)', () => LISTEN),
-    )
+const guide = readFileSync(join(root, 'docs/moving.md'), 'utf8')
+for (const { file, language, code } of extractBlocks('docs/moving.md', guide)) {
+  if (file === undefined || language === 'diff') continue
+  writeFileSync(join(folder, file), code.replace('listen(3000)', LISTEN))
 }
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -55,48 +47,6 @@ test('the hand-written receiver starts without a secret, and then accepts what i
   expect(await post('/webhooks', signedRequest(fixtures.track, SECRET))).toBe(401)
 })
 
-describe('@octokit/webhooks', () => {
-  test('answers 500 with the message of a handler that throws, and tells onError', async () => {
-    const webhooks = new Webhooks({ secret: SECRET })
-    const errors: string[] = []
-    webhooks.onError(({ message }) => errors.push(message))
-    webhooks.on('push', () => Promise.reject(new Error('password wrong')))
-    const answer = await answerOf(webhooks)
-
-    expect([answer.status, await answer.json()]).toEqual([500, { error: 'Error: password wrong' }])
-    expect(errors).toEqual(['password wrong'])
-  })
-
-  test('answers 202 when handlers take longer than its timeout', async () => {
-    const webhooks = new Webhooks({ secret: SECRET })
-    webhooks.on('push', () => new Promise(() => {}))
-
-    expect((await answerOf(webhooks, 10)).status).toBe(202)
-    expect(createNodeMiddleware.toString()).toMatch(/timeout = 9e3/)
-  })
-
-  test('handles the same request again, and takes further secrets', async () => {
-    const webhooks = new Webhooks({ secret: 'new', additionalSecrets: [SECRET] })
-    const ids: string[] = []
-    webhooks.on('push', ({ id }) => void ids.push(id))
-
-    expect((await answerOf(webhooks)).status).toBe(200)
-    expect((await answerOf(webhooks)).status).toBe(200)
-    expect(ids).toEqual(['delivery-1', 'delivery-1'])
-  })
-})
-
-describe('standardwebhooks', () => {
-  const webhook = new Webhook(STANDARD_SECRET)
-
-  test.each([-1, 1])('refuses a timestamp that is more than 5 minutes off', (sign) => {
-    const at = (ms: number) => fromStandard(new Date(Date.now() + sign * ms)).headers
-
-    expect(webhook.verify(BODY, at(290_000))).toEqual({ ref: 'main' })
-    expect(() => webhook.verify(BODY, at(310_000))).toThrow(/Message timestamp too (old|new)/)
-  })
-})
-
 /** Starts a file of the page. Returns what posts to it, and resolves to the status. */
 async function start(file: string, env = {}): Promise<(path: string, request: RequestInit) => Promise<number>> {
   const secrets = { HOOKLINE_SECRET: SECRET, GITHUB_SECRET: SECRET, STANDARD_SECRET }
@@ -104,14 +54,6 @@ async function start(file: string, env = {}): Promise<(path: string, request: Re
   onTestFinished(() => app.kill('SIGKILL'))
   const [, port] = await app.printed(/port (\d+)/)
   return async (path, request) => (await fetch(`http://localhost:${port}${path}`, request)).status
-}
-
-async function answerOf(webhooks: Webhooks, timeout?: number): Promise<Response> {
-  const log = { debug() {}, info() {}, warn() {}, error() {} }
-  const server = createServer(createNodeMiddleware(webhooks, { path: '/', log, ...(timeout && { timeout }) }))
-  await new Promise<void>((resolve) => server.listen(0, resolve))
-  onTestFinished(() => void server.close())
-  return fetch(`http://localhost:${(server.address() as AddressInfo).port}/`, fromGitHub())
 }
 
 function fromGitHub(secret = SECRET) {

@@ -1,4 +1,4 @@
-/** The skill has the form of https://agentskills.io/specification, and is short enough to be read whole. */
+/** The skill has the form of https://agentskills.io/specification. */
 
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
@@ -14,8 +14,4 @@ test('its front matter has the name of its folder, and says what it does and whe
   expect(name).toBe(NAME)
   expect(description).toMatch(/\bUse when\b/)
   expect(description.length).toBeLessThanOrEqual(1_024)
-})
-
-test('it has fewer than 150 lines', () => {
-  expect(text.split('\n').length).toBeLessThan(150)
 })
