@@ -1,9 +1,9 @@
 /** A receiver that is written without this library, from the specification alone. */
 
-import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { hmac } from '../../support/hmac.ts'
 
 export interface Post {
   readonly path: string
@@ -19,8 +19,7 @@ export async function startReceiver(secret: string) {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const bytes = Buffer.concat(chunks)
-    const signature = createHmac('sha1', secret).update(bytes).digest('hex')
-    const isSigned = request.headers['x-signature'] === signature
+    const isSigned = request.headers['x-signature'] === hmac(bytes, secret)
     posts.push({ path: request.url ?? '', body: bytes.toString(), isSigned, status: receiver.status })
     response.writeHead(receiver.status).end()
   })

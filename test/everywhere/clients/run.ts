@@ -6,9 +6,9 @@
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type Child, startNode } from '../../docs/child.ts'
 import { createProject } from '../../package/project.ts'
 import { until } from '../../support/until.ts'
-import { Program } from './program.ts'
 import { type Post, startReceiver } from './receiver.ts'
 import { type Sent, startTap } from './tap.ts'
 
@@ -17,14 +17,15 @@ const SECRET = 'the secret that is shared'
 const OURS = ['collector', 'hookline-client']
 
 export interface Client {
-  readonly program: string
-  readonly refusals: number | null
+  /** How often the collector refuses each call. */
+  readonly refusals: number
   /** The calls that it makes, by type. */
   readonly calls: object
+  /** Whether it is a page, which stays until it is told to end. */
+  readonly isPage?: boolean
 }
 
 interface Seen {
-  readonly printed: string
   readonly code: number | null
   readonly sent: readonly Sent[]
   readonly posts: readonly Post[]
@@ -39,23 +40,23 @@ export interface Run<Name extends string> {
 /** Runs the clients at once. */
 export async function runClients<Name extends string>(clients: Readonly<Record<Name, Client>>): Promise<Run<Name>> {
   const names = Object.keys(clients) as Name[]
-  const accepted = names.filter((name) => clients[name].refusals !== null)
   const [project, receiver, tap] = await Promise.all([createProject(), startReceiver(SECRET), startTap()])
-  const started: Program[] = []
-  const running: { readonly name: Name; readonly program: Program }[] = []
+  const started: Child[] = []
+  const running = new Map<Name, Child>()
+  let failure: Error | undefined
 
-  function start(path: string, parameters: readonly string[]): Program {
-    const program = new Program(path, parameters)
-    started.push(program)
-    return program
+  function start(path: string, parameters: readonly string[]): Child {
+    const child = startNode([path, ...parameters])
+    started.push(child)
+    return child
   }
 
-  async function startCollector(): Promise<Program> {
+  async function startCollector(): Promise<Child> {
     const refusals = JSON.stringify(Object.fromEntries(names.map((name) => [name, clients[name].refusals])))
     const file = join(project.directory, 'jobs.sqlite')
     const collector = start(join(project.directory, 'collector.mjs'), [file, receiver.url, SECRET, refusals])
-    await until(() => collector.printed.includes('\n') || collector.hasFailed)
-    tap.port = Number(collector.printed)
+    const [port] = await collector.printed(/^\d+$/m)
+    tap.port = Number(port)
     return collector
   }
 
@@ -64,10 +65,8 @@ export async function runClients<Name extends string>(clients: Readonly<Record<N
   /** Waits until all messages of all clients have been answered with the status. */
   const answered = (status: number): Promise<void> =>
     until(() => {
-      for (const { name, program } of running) {
-        if (program.hasFailed && accepted.includes(name)) throw new Error(`${name} failed: ${program.printed}`)
-      }
-      return accepted.every((name) => {
+      if (failure !== undefined) throw failure
+      return names.every((name) => {
         const bodies = postsOf(name).flatMap((post) => (post.status === status ? [post.body] : []))
         return new Set(bodies).size === Object.keys(clients[name].calls).length
       })
@@ -77,30 +76,38 @@ export async function runClients<Name extends string>(clients: Readonly<Record<N
     for (const name of OURS) await cp(pathOf(name), join(project.directory, `${name}.mjs`))
     const collector = await startCollector()
     for (const name of names) {
-      const { program, calls } = clients[name]
-      const path = OURS.includes(program) ? join(project.directory, `${program}.mjs`) : pathOf(program)
-      running.push({ name, program: start(path, [tap.url, `key-of-${name}`, JSON.stringify(calls)]) })
+      const path = OURS.includes(name) ? join(project.directory, `${name}.mjs`) : pathOf(name)
+      const child = start(path, [tap.url, `key-of-${name}`, JSON.stringify(clients[name].calls)])
+      running.set(name, child)
+      void child.exit.then((code) => {
+        if (code !== 0) failure ??= new Error(`${name} failed: ${child.output}`)
+      })
     }
 
     await answered(503)
     await until(() => tap.waiting === 0) // A message may be delivered before its call is answered.
     tap.port = undefined
-    await collector.kill()
+    collector.kill('SIGKILL')
+    await collector.exit
     receiver.status = 200
     await startCollector()
     await answered(200)
 
-    const seen = running.map(async ({ name, program }): Promise<[Name, Seen]> => {
-      const code = await program.end()
-      const sent = tap.sent.filter((request) => readKey(request) === `key-of-${name}`)
-      return [name, { printed: program.printed, code, sent, posts: postsOf(name) }]
+    const seen = [...running].map(async ([name, child]): Promise<[Name, Seen]> => {
+      if (clients[name].isPage) child.kill('SIGTERM')
+      const code = await child.exit
+      return [
+        name,
+        { code, sent: tap.sent.filter((request) => readKey(request) === `key-of-${name}`), posts: postsOf(name) },
+      ]
     })
     return {
       clients: Object.fromEntries(await Promise.all(seen)) as Record<Name, Seen>,
       preflights: tap.sent.filter(({ method }) => method === 'OPTIONS'),
     }
   } finally {
-    await Promise.all(started.map((program) => program.kill()))
+    for (const child of started) child.kill('SIGKILL')
+    await Promise.all(started.map(({ exit }) => exit))
     receiver.close()
     tap.close()
     await project.remove()

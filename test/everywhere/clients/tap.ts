@@ -12,10 +12,7 @@ export interface Sent {
   readonly headers: IncomingHttpHeaders
   /** Its body, inflated and parsed. */
   readonly json: Readonly<Record<string, unknown>>
-  readonly body: Buffer
   readonly status: number
-  /** When it arrived, in milliseconds. */
-  readonly at: number
 }
 
 /** Starts it. It passes on to the `port` of the moment, and waits while there is none. `waiting` requests have no answer yet. */
@@ -23,7 +20,6 @@ export async function startTap() {
   const sent: Sent[] = []
   const tap = { sent, waiting: 0, port: undefined as number | undefined, url: '', close }
   const server = createServer(async (incoming, outgoing) => {
-    const at = performance.now()
     tap.waiting += 1
     outgoing.on('close', () => {
       tap.waiting -= 1
@@ -35,7 +31,7 @@ export async function startTap() {
     await until(() => tap.port !== undefined)
     const passed = send({ host: '127.0.0.1', port: tap.port, method, path, headers, agent: false }, (answer) => {
       const status = answer.statusCode ?? 0
-      sent.push({ method, path, headers, json: parse(body, headers), body, status, at })
+      sent.push({ method, path, headers, json: parse(body, headers), status })
       outgoing.writeHead(status, answer.headers)
       answer.pipe(outgoing)
     })

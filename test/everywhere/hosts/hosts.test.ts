@@ -1,143 +1,73 @@
 /** The examples of hosts, as a user builds, starts and ends them. */
 
-import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { createReceiver } from '../../../src/index.ts'
 import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 import { fixtures, signedRequest } from '../../../src/testing.ts'
 import { freePort } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
 import { clientOfHttp1 } from '../../support/wire.ts'
 import { openProjects } from './project.ts'
 
 interface Host {
   readonly name: string
   readonly example: string
-  /** Changes one of its files. */
-  readonly edit?: (project: string) => void
   /** Undefined where nothing is built. */
-  readonly build?: readonly string[]
-  readonly start: (port: string) => readonly string[]
+  readonly build?: string
+  /** It gets its port as `PORT`, in the environment and here. */
+  readonly start: string
   /** Where its receiver is, when that is not `/webhooks`. */
   readonly path?: string
   /** What it needs beside the secret. */
   readonly env?: Readonly<Record<string, string>>
   /** Whether it has an inbox, which the server starts and the build does not. */
-  readonly hasInbox?: boolean
+  readonly hasInbox?: true
   /** Whether it creates the receiver when it starts: without the secret it does not start. */
-  readonly isEager?: boolean
+  readonly isEager?: true
   /** Whether it reads a body before it calls the receiver, which does not hear of one that is interrupted. */
-  readonly isBuffered?: boolean
+  readonly isBuffered?: true
 }
 
-const [AZURE, WEB] = ['azure', 'web'].map((name) => fileURLToPath(new URL(`programs/${name}.ts`, import.meta.url))) as [
-  string,
-  string,
-]
+/** From the folder of a project. */
+const PROGRAMS = '../../../hosts/programs'
+const CLOUD = 'functions-framework --target=webhooks'
+const [isEager, isBuffered, hasInbox] = [true, true, true] as const
+const adonisEnv = { APP_KEY: 'the key of an app that is tested' }
 
 const HOSTS: readonly Host[] = [
-  {
-    name: 'Next.js',
-    example: 'next',
-    build: ['next', 'build'],
-    start: (port) => ['next', 'start', '--hostname', '127.0.0.1', '--port', port],
-    hasInbox: true,
-  },
-  { name: 'SvelteKit', example: 'sveltekit', build: ['vite', 'build'], start: () => ['node', 'build'], hasInbox: true },
-  { name: 'NestJS', example: 'nest', build: ['tsc'], start: () => ['node', 'dist/main.js'], isEager: true },
-  {
-    name: 'NestJS on Fastify',
-    example: 'nest',
-    build: ['tsc'],
-    start: () => ['node', 'dist/fastify.js'],
-    isEager: true,
-  },
-  {
-    name: 'NestJS without its parser',
-    example: 'nest',
-    build: ['tsc'],
-    start: () => ['node', 'dist/middleware.js'],
-    isEager: true,
-  },
-  {
-    name: 'NestJS with rawBody',
-    example: 'nest',
-    edit: keepRawBody,
-    build: ['tsc'],
-    start: () => ['node', 'dist/middleware.js'],
-    isEager: true,
-    isBuffered: true,
-  },
-  { name: 'Hono on Node', example: 'hono', start: () => ['node', 'node.ts'] },
-  { name: 'Hono on Bun', example: 'hono', start: () => ['bun', 'app.ts'] },
-  {
-    name: 'Hono on Deno',
-    example: 'hono',
-    start: (port) => ['deno', 'serve', '--allow-env', '--port', port, 'app.ts'],
-  },
-  {
-    name: 'Google Cloud Functions',
-    example: 'google-cloud-functions',
-    start: () => ['functions-framework', '--target=webhooks'],
-    isEager: true,
-    isBuffered: true,
-  },
-  // What Firebase runs a deployed function with.
-  {
-    name: 'Firebase Functions',
-    example: 'firebase',
-    start: () => ['functions-framework', '--target=webhooks'],
-    isBuffered: true,
-  },
-  {
-    name: 'Azure Functions',
-    example: 'azure',
-    build: ['tsc'],
-    start: () => ['node', AZURE],
-    isEager: true,
-    isBuffered: true,
-  },
-  {
-    name: 'Azure Functions with streams',
-    example: 'azure',
-    build: ['tsc'],
-    start: () => ['node', AZURE, 'stream'],
-    isEager: true,
-    isBuffered: true,
-  },
+  { name: 'Next.js', example: 'next', build: 'next build', start: 'next start -H 127.0.0.1 -p PORT', hasInbox },
+  { name: 'SvelteKit', example: 'sveltekit', build: 'vite build', start: 'node build', hasInbox },
+  { name: 'NestJS', example: 'nest', build: 'tsc', start: 'node dist/main.js', isEager },
+  { name: 'NestJS on Fastify', example: 'nest', build: 'tsc', start: 'node dist/fastify.js', isEager },
+  { name: 'NestJS without its parser', example: 'nest', build: 'tsc', start: 'node dist/middleware.js', isEager },
+  { name: 'Hono on Node', example: 'hono', start: 'node node.ts' },
+  { name: 'Hono on Bun', example: 'hono', start: 'bun app.ts' },
+  { name: 'Hono on Deno', example: 'hono', start: 'deno serve --allow-env --port PORT app.ts' },
+  { name: 'Google Cloud Functions', example: 'google-cloud-functions', start: CLOUD, isEager, isBuffered },
+  { name: 'Firebase Functions', example: 'firebase', start: CLOUD, isBuffered }, // What Firebase runs a deployed function with.
+  { name: 'Azure Functions', example: 'azure', build: 'tsc', start: `node ${PROGRAMS}/azure.ts`, isEager, isBuffered },
   {
     name: 'Vercel',
     example: 'vercel',
-    start: () => ['node', WEB, 'api/webhooks.ts'],
+    start: `node ${PROGRAMS}/web.ts api/webhooks.ts`,
     path: '/api/webhooks',
-    isEager: true,
+    isEager,
   },
-  { name: 'Netlify', example: 'netlify', start: () => ['node', WEB, 'netlify/functions/webhooks.ts'], isEager: true },
+  { name: 'Netlify', example: 'netlify', start: `node ${PROGRAMS}/web.ts netlify/functions/webhooks.ts`, isEager },
   {
     name: 'React Router',
     example: 'react-router',
-    build: ['react-router', 'build'],
-    start: () => ['react-router-serve', 'build/server/index.js'],
+    build: 'react-router build',
+    start: 'react-router-serve build/server/index.js',
   },
-  { name: 'Astro', example: 'astro', build: ['astro', 'build'], start: () => ['node', 'dist/server/entry.mjs'] },
-  { name: 'Elysia', example: 'elysia', start: () => ['bun', 'app.ts'], isEager: true },
-  {
-    name: 'Nitro',
-    example: 'nitro',
-    build: ['nitro', 'build'],
-    start: () => ['node', '.output/server/index.mjs'],
-  },
-  { name: 'h3 2', example: 'h3', start: () => ['node', 'app.ts'], isEager: true },
-  {
-    name: 'AdonisJS',
-    example: 'adonis',
-    build: ['tsc'],
-    start: () => ['node', 'build/bin/server.js'],
-    env: { APP_KEY: 'the key of an app that is tested' },
-  },
-  { name: 'hapi', example: 'hapi', start: () => ['node', 'app.ts'], isEager: true },
+  { name: 'Astro', example: 'astro', build: 'astro build', start: 'node dist/server/entry.mjs' },
+  { name: 'Elysia', example: 'elysia', start: 'bun app.ts', isEager },
+  { name: 'Nitro', example: 'nitro', build: 'nitro build', start: 'node .output/server/index.mjs' },
+  { name: 'h3 2', example: 'h3', start: 'node app.ts', isEager },
+  { name: 'AdonisJS', example: 'adonis', build: 'tsc', start: 'node build/bin/server.js', env: adonisEnv },
+  { name: 'hapi', example: 'hapi', start: 'node app.ts', isEager },
 ]
 
 const SECRET = 'the secret of the hosts'
@@ -147,10 +77,9 @@ const { copy, run } = openProjects()
 
 test.concurrent.each(HOSTS)('$name', async (host) => {
   const project = copy(host.example)
-  host.edit?.(project)
-  const stored = host.hasInbox === true ? await storeOne(project) : undefined
+  const stored = host.hasInbox ? await storeOne(project) : undefined
   if (host.build !== undefined) {
-    const build = run(project, host.build, {})
+    const build = run(project, host.build.split(' '))
     expect(await build.exit, build.output).toBe(0)
     expect(build.output).not.toContain('track')
     expect(await stored?.waiting()).toBe(stored && 1)
@@ -175,7 +104,7 @@ test.concurrent.each(HOSTS)('$name', async (host) => {
   await app.exit
 
   if (host.isEager === true) {
-    const bare = run(project, host.start('0'), { PORT: '0' })
+    const bare = run(project, host.start.split(' '), { PORT: '0' })
     expect(await bare.exit).not.toBe(0)
     expect(bare.output).toContain('`secret` is required. Got undefined.')
     return
@@ -187,15 +116,6 @@ test.concurrent.each(HOSTS)('$name', async (host) => {
   bare.kill('SIGTERM')
   await bare.exit
 })
-
-/** Has NestJS read all bodies, and keep them, in place of none. */
-function keepRawBody(project: string): void {
-  const main = join(project, 'src/middleware.ts')
-  const code = readFileSync(main, 'utf8')
-    .replace('create(', "create<import('@nestjs/platform-express').NestExpressApplication>(")
-    .replace('bodyParser: false })', "rawBody: true })\napp.useBodyParser('json', { limit: '512kb' })")
-  writeFileSync(main, code)
-}
 
 /** Stores a message in the inbox of a project that does not run. */
 async function storeOne(project: string) {
@@ -222,17 +142,11 @@ function messageOf(userId: string, { secret = SECRET, length = 0 } = {}) {
 async function start({ start, path = '/webhooks', env: own }: Host, project: string, secret: string) {
   const port = await freePort()
   const env = { HOST: '127.0.0.1', PORT: String(port), ...own, ...(secret !== '' && { HOOKLINE_SECRET: secret }) }
-  const child = run(project, start(String(port)), env)
+  const child = run(project, start.replace('PORT', `${port}`).split(' '), env)
   const { send } = clientOfHttp1(port)
-  let hasEnded = false
-  void child.exit.then(() => {
-    hasEnded = true
-  })
+  const ended = child.exit.then(() => Promise.reject(new Error(`It ended before it listened:\n${child.output}`)))
   const isUp = () => send({ method: 'GET', headers: {}, chunks: [] }).then(Boolean, () => false)
-  while (!(await isUp())) {
-    if (hasEnded) throw new Error(`It ended before it listened:\n${child.output}`)
-    await setTimeout(50)
-  }
+  await Promise.race([until(isUp), ended])
 
   return {
     printed: child.printed,

@@ -5,10 +5,15 @@ import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll } from 'vitest'
 import { type Child, startProgram } from '../../docs/child.ts'
+import { pack } from '../../package/project.ts'
 import { runProgram } from '../../package/run.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const everywhere = fileURLToPath(new URL('..', import.meta.url))
+
+const bins = [everywhere, root].map((directory) => join(directory, 'node_modules/.bin'))
+const PATH = [...bins, process.env.PATH].join(delimiter)
+const QUIET = { CI: '1', ASTRO_TELEMETRY_DISABLED: '1', NEXT_TELEMETRY_DISABLED: '1', DENO_NO_UPDATE_CHECK: '1' }
 
 interface Projects {
   copy(example: string): string
@@ -27,8 +32,7 @@ const OWN: Readonly<Record<string, { readonly name: string; readonly from: strin
 async function createProjects(): Promise<Projects> {
   mkdirSync(join(everywhere, '.cache'), { recursive: true })
   const directory = mkdtempSync(join(everywhere, '.cache/hosts-'))
-  const { stdout } = await runProgram('npm', ['pack', '--json', '--pack-destination', directory], root)
-  const [{ filename }] = JSON.parse(stdout)
+  const { filename } = await pack(directory)
   const modules = join(directory, 'node_modules/hookline')
   mkdirSync(modules, { recursive: true })
   await runProgram('tar', ['-xzf', filename, '-C', modules, '--strip-components=1'], directory)
@@ -63,19 +67,11 @@ export function openProjects() {
   })
   return {
     copy: (example: string): string => projects.copy(example),
-    run(project: string, command: readonly string[], env: Readonly<Record<string, string>> = {}): Child {
-      const child = startIn(project, command, env)
+    /** Starts one of the programs of `test/everywhere` in a project. Nothing it does may need the network. */
+    run(cwd: string, [program = '', ...args]: readonly string[], env: Readonly<Record<string, string>> = {}): Child {
+      const child = startProgram(program, args, { cwd, env: { ...QUIET, HOOKLINE_SECRET: undefined, PATH, ...env } })
       children.push(child)
       return child
     },
   }
-}
-
-/** Starts one of the programs of `test/everywhere` in a project. Nothing it does may need the network. */
-function startIn(project: string, command: readonly string[], env: Readonly<Record<string, string>>): Child {
-  const [program = '', ...args] = command
-  const bins = [everywhere, root].map((directory) => join(directory, 'node_modules/.bin'))
-  const PATH = [...bins, process.env.PATH].join(delimiter)
-  const quiet = { CI: '1', ASTRO_TELEMETRY_DISABLED: '1', NEXT_TELEMETRY_DISABLED: '1', DENO_NO_UPDATE_CHECK: '1' }
-  return startProgram(program, args, { cwd: project, env: { ...quiet, HOOKLINE_SECRET: undefined, PATH, ...env } })
 }

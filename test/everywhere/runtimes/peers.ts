@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import { createServer } from 'node:https'
-import { type AddressInfo, createServer as createRawServer } from 'node:net'
+import { type AddressInfo, createServer as createRawServer, type Server } from 'node:net'
 import type { SecureVersion } from 'node:tls'
 import { createCertificate } from '../../../src/testing/certificates.ts'
 import { type Script, startEndpoint } from '../../../src/testing.ts'
@@ -45,12 +45,12 @@ async function startRaw(text: string) {
   const server = createRawServer((socket) => {
     socket.once('data', () => socket.write(text)).on('error', () => {})
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    close: async () => void server.close(),
-  }
+  return { url: `http://127.0.0.1:${await portOf(server)}/`, close: async () => void server.close() }
+}
+
+async function portOf(server: Server): Promise<number> {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return (server.address() as AddressInfo).port
 }
 
 /** An https server with a certificate that has this fault. Each request is answered 200, on a connection of its own. */
@@ -63,13 +63,12 @@ async function startTls(fault: (typeof FAULTS)[number], version: SecureVersion) 
   })
   server.on('secureConnection', (socket) => socket.on('data', (chunk: Buffer) => (bytes += chunk.length)))
   server.on('tlsClientError', () => {})
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await portOf(server)
   return {
     name: `${fault} over ${version}`,
     fault,
     ca,
-    url: `https://localhost:${(server.address() as AddressInfo).port}/`,
+    url: `https://localhost:${port}/`,
     /** How many bytes of requests arrived. */
     get bytes() {
       return bytes

@@ -3,6 +3,7 @@
 import { deflateSync, gzipSync } from 'node:zlib'
 import { beforeAll, expect } from 'vitest'
 import { fixtures, signedRequest } from '../../../src/testing.ts'
+import { basic } from '../../support/collect.ts'
 import { until } from '../../support/until.ts'
 import { type Client, clientOfHttp1, type Wire } from '../../support/wire.ts'
 import { check, type Row } from './table.ts'
@@ -45,7 +46,7 @@ export function checkReceiving(row: Row, column: string, start: () => Promise<nu
     const { body, headers } = signedRequest([one, other], SECRET)
     const requests = [body, body.replace('One', 'Two')].map((text) => ({
       path: '/batches',
-      headers: headers as unknown as Readonly<Record<string, string>>,
+      headers: { ...headers },
       chunks: [Buffer.from(text)],
     }))
     const replies = await Promise.all(requests.map((wire) => client.send(wire)))
@@ -88,7 +89,7 @@ export function checkReceiving(row: Row, column: string, start: () => Promise<nu
   check(
     'collect',
     column,
-    'a batch is collected, compressed or not; one that inflates beyond the limit is not',
+    'a batch is collected, compressed or not, but none that inflates beyond the limit',
     async () => {
       const batch = (event: string) => JSON.stringify({ batch: [{ type: 'track', userId: 'user-1', event }] })
       expect(await collect(client, Buffer.from(batch('Plain')))).toBe(200)
@@ -119,7 +120,7 @@ export async function post({ send }: Client, path: string, event: string, option
   const whole = Buffer.from(body)
   const reply = await send({
     path,
-    headers: headers as Readonly<Record<string, string>>,
+    headers: { ...headers },
     chunks: [half === undefined ? whole : whole.subarray(0, whole.length / 2)],
     contentLength: whole.length,
     ...(half !== undefined && { ending: half }),
@@ -129,10 +130,7 @@ export async function post({ send }: Client, path: string, event: string, option
 }
 
 async function collect({ send }: Client, bytes: Buffer, encoding?: string): Promise<number | undefined> {
-  const headers = {
-    'content-type': 'application/json',
-    authorization: `Basic ${Buffer.from('write-key:').toString('base64')}`,
-    ...(encoding !== undefined && { 'content-encoding': encoding }),
-  }
+  const coding = encoding === undefined ? {} : { 'content-encoding': encoding }
+  const headers = { 'content-type': 'application/json', authorization: basic('write-key'), ...coding }
   return (await send({ path: '/v1/batch', headers, chunks: [bytes] }))?.status
 }

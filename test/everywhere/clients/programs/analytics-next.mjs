@@ -1,10 +1,10 @@
 // @segment/analytics-next in Chromium with its defaults but for the address, the key, and the settings of a network that is not there.
-// Runs until its input ends, and prints the URLs that the page asked for.
+// Runs until SIGTERM.
 import { once } from 'node:events'
 import { openPage } from './browser.mjs'
 
 const [collector, writeKey, calls] = process.argv.slice(2)
-const { page, requests, close } = await openPage(import.meta.resolve('@segment/analytics-next/dist/umd/index.js'))
+const { page, close } = await openPage(import.meta.resolve('@segment/analytics-next/dist/umd/index.js'))
 
 await page.evaluate(
   async ({ apiHost, writeKey, calls: { identify, track, page, screen, group, alias } }) => {
@@ -25,7 +25,5 @@ await page.evaluate(
   },
   { apiHost: `${new URL(collector).host}/v1`, writeKey, calls: JSON.parse(calls) },
 )
-process.stdin.resume()
-await once(process.stdin, 'end')
-console.log(JSON.stringify(requests))
+await once(process, 'SIGTERM')
 await close()

@@ -1,4 +1,4 @@
-// A page that sends its calls with navigator.sendBeacon while it is left. Runs until its input ends.
+// A page that sends its calls with navigator.sendBeacon while it is left. Runs until SIGTERM.
 import { once } from 'node:events'
 import { openPage } from './browser.mjs'
 
@@ -17,6 +17,5 @@ await page.evaluate(
   { collector, writeKey, calls: JSON.parse(calls) },
 )
 await page.goto('about:blank')
-process.stdin.resume()
-await once(process.stdin, 'end')
+await once(process, 'SIGTERM')
 await close()

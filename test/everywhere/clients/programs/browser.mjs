@@ -4,11 +4,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import puppeteer from 'puppeteer-core'
 
-/**
- * Serves the site and opens its page, which can import `/script.js`. `requests` has the URL of everything that the page asked for.
- *
- * @param script The URL of that file.
- */
+/** Serves the site and opens its page, which can import `/script.js`, the file of this URL. */
 export async function openPage(script) {
   const site = createServer((request, response) => {
     const isScript = request.url === '/script.js'
@@ -23,12 +19,9 @@ export async function openPage(script) {
     args: ['--no-sandbox', '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1'],
   })
   const page = await browser.newPage()
-  const requests = []
-  page.on('request', (request) => requests.push(request.url()))
   await page.goto(`http://127.0.0.1:${site.address().port}/`)
   return {
     page,
-    requests,
     async close() {
       await browser.close()
       site.close()

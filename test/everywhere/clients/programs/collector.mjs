@@ -27,11 +27,7 @@ const sources = Object.entries(JSON.parse(clients)).map(([name, refusals]) => {
   const webhooks = [{ url: `${receiver}/${name}` }]
   const random = () => 0.1 // Soon, so that the test ends soon.
   const destination = createDestination({ webhooks, sharedSecret, queue, random })
-  return {
-    name,
-    writeKey: `key-of-${name}`,
-    destinations: [refusing(destination, refusals ?? Number.POSITIVE_INFINITY)],
-  }
+  return { name, writeKey: `key-of-${name}`, destinations: [refusing(destination, refusals)] }
 })
 
 const server = createServer(serve(createCollector({ sources, onError: () => {} })))

@@ -1,10 +1,10 @@
 // @rudderstack/analytics-js in Chromium with its defaults but for the address, the key, and the settings of a network that is not there.
-// Runs until its input ends, and prints the URLs that the page asked for.
+// Runs until SIGTERM.
 import { once } from 'node:events'
 import { openPage } from './browser.mjs'
 
 const [collector, writeKey, calls] = process.argv.slice(2)
-const { page, requests, close } = await openPage(import.meta.resolve('@rudderstack/analytics-js/bundled'))
+const { page, close } = await openPage(import.meta.resolve('@rudderstack/analytics-js/bundled'))
 
 await page.evaluate(
   async ({ collector, writeKey, calls: { identify, track, page, group, alias } }) => {
@@ -22,7 +22,5 @@ await page.evaluate(
   },
   { collector, writeKey, calls: JSON.parse(calls) },
 )
-process.stdin.resume()
-await once(process.stdin, 'end')
-console.log(JSON.stringify(requests))
+await once(process, 'SIGTERM')
 await close()
