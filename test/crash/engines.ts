@@ -10,12 +10,13 @@ import pg from 'pg'
 import { inject, it } from 'vitest'
 import { removeQueue } from '../support/redis.ts'
 import type { EngineName, Place } from './place.ts'
-import { createRandom, readSettings } from './random.ts'
+import { createRandom, readNumber } from './random.ts'
 
-export const { rounds, seed } = readSettings()
+export const rounds = readNumber('CRASH_ROUNDS', 3)
+export const seed = readNumber('CRASH_SEED', Math.floor(Math.random() * 2 ** 31))
 
 export interface TestedEngine {
-  readonly engine: Exclude<EngineName, 'memory'>
+  readonly engine: EngineName
   /** The URL of its server; empty when it has none; undefined when its tests are skipped. */
   readonly at: string | undefined
   /** The shortest lease it allows, so that the claims of a killed process lapse soon. SQLite needs none. */
@@ -38,7 +39,7 @@ export const engines: readonly TestedEngine[] = [
 ]
 
 export interface TestedSite {
-  readonly engine: TestedEngine['engine']
+  readonly engine: EngineName
   readonly site: Site
   readonly random: () => number
 }
@@ -50,11 +51,15 @@ export function testOnEngines(
   { tested = engines, leaseMs }: { readonly tested?: readonly TestedEngine[]; readonly leaseMs?: number } = {},
 ): void {
   for (const { engine, at, leaseMs: shortestMs } of tested) {
-    it.skipIf(at === undefined)(`${title}, on ${engine}`, { timeout: 60_000 + rounds * 10_000 }, async (context) => {
-      const site = createSite(engine, at ?? '', leaseMs ?? shortestMs)
-      context.onTestFinished(site.remove)
-      await run({ engine, site, random: createRandom(seed) })
-    })
+    it.skipIf(at === undefined)(
+      `${title}, on ${engine}, seed ${seed}`,
+      { timeout: 60_000 + rounds * 10_000 },
+      async (context) => {
+        const site = createSite(engine, at ?? '', leaseMs ?? shortestMs)
+        context.onTestFinished(site.remove)
+        await run({ engine, site, random: createRandom(seed) })
+      },
+    )
   }
 }
 
@@ -69,8 +74,17 @@ export function createSite(engine: EngineName, at: string, leaseMs?: number): Si
     journal: join(folder, 'journal'),
     inspect: () => (engine === 'sqlite' && existsSync(file) ? inspectCopy(file, folder) : 'ok'),
     async remove() {
-      if (engine === 'bullmq') await removeFromRedis(at, name)
-      if (engine === 'pg-boss') await removeSchema(at, name)
+      if (engine === 'bullmq') {
+        const redis = new Redis(at)
+        await removeQueue(redis, name)
+        redis.disconnect()
+      }
+      if (engine === 'pg-boss') {
+        const client = new pg.Client({ connectionString: at })
+        await client.connect()
+        await client.query(`DROP SCHEMA IF EXISTS ${name} CASCADE`)
+        await client.end()
+      }
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -89,17 +103,4 @@ function inspectCopy(file: string, folder: string): string {
   } finally {
     database.close()
   }
-}
-
-async function removeFromRedis(url: string, name: string): Promise<void> {
-  const redis = new Redis(url)
-  await removeQueue(redis, name)
-  redis.disconnect()
-}
-
-async function removeSchema(connectionString: string, schema: string): Promise<void> {
-  const client = new pg.Client({ connectionString })
-  await client.connect()
-  await client.query(`DROP SCHEMA IF EXISTS ${pg.escapeIdentifier(schema)} CASCADE`)
-  await client.end()
 }

@@ -2,7 +2,7 @@
 
 import type { Queue } from '../../src/store/queue-types.ts'
 
-export type EngineName = 'memory' | 'sqlite' | 'bullmq' | 'pg-boss'
+export type EngineName = 'sqlite' | 'bullmq' | 'pg-boss'
 
 export interface Place {
   readonly engine: EngineName
@@ -22,10 +22,6 @@ const TIMEOUT_MS = 30_000
 export async function openQueue({ engine, at, name, leaseMs }: Place): Promise<Queue> {
   const polls = leaseMs === undefined ? {} : { pollMs: POLL_MS }
   switch (engine) {
-    case 'memory': {
-      const { memoryQueue } = await import('../../src/queues-memory.ts')
-      return memoryQueue({ name })
-    }
     case 'sqlite': {
       const { sqliteQueue } = await import('../../src/queues-sqlite.ts')
       return sqliteQueue({ path: at, name, ...polls })

@@ -11,17 +11,9 @@ export function createRandom(seed: number): () => number {
   }
 }
 
-/** @throws TypeError for what is no number: no round would run, and all would look green. */
-export function readSettings(): { readonly rounds: number; readonly seed: number } {
-  return {
-    rounds: readNumber('CRASH_ROUNDS', '3'),
-    seed: readNumber('CRASH_SEED', `${Math.floor(Math.random() * 2 ** 31)}`),
-  }
-}
-
-function readNumber(name: string, otherwise: string): number {
-  const text = process.env[name] ?? otherwise
-  if (!/^\d+$/.test(text))
-    throw new TypeError(`${name} must be a whole number. Got '${text}'. Set it to ${otherwise}, for example.`)
+/** No number is an error: no round would run, and all would look green. */
+export function readNumber(name: string, otherwise: number): number {
+  const text = process.env[name] ?? `${otherwise}`
+  if (!/^\d+$/.test(text)) throw new TypeError(`${name} must be a whole number. Got '${text}'.`)
   return Number(text)
 }

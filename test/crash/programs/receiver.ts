@@ -27,8 +27,6 @@ export interface ReceiverSettings {
   readonly maxMessages?: number
   /** The most that its handler takes, in milliseconds. */
   readonly handlingMs?: number
-  /** How long its handler blocks the event loop, in milliseconds. */
-  readonly blocksMs?: number
   /** Of its end, in milliseconds. */
   readonly graceMs?: number
 }
@@ -40,7 +38,6 @@ const {
   failing = 0,
   holds = false,
   handlingMs = 5,
-  blocksMs = 0,
   graceMs = 5_000,
   named,
   replays,
@@ -114,7 +111,6 @@ function handleOne(message: TrackMessage, { replay }: Delivery): Promise<void> {
       await new Promise(() => {})
     }
     await wait(Math.random() * handlingMs)
-    if (blocksMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blocksMs)
     if (Math.random() * 100 < failing) throw new Error('at random')
     write(replay === undefined ? String(messageId) : `${messageId}:${replay.id}`)
   })

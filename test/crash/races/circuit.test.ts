@@ -78,7 +78,6 @@ describe.concurrent.each(engines)('a destination on $engine', (tested) => {
       for (let round = 0; round < rounds; round += 1) {
         const results = await Promise.all(STATES.map((state) => run(tested, state, random)))
         const twice = results.map((counts) => counts.filter((count) => count > 1).length)
-        console.log(`${tested.engine}, circuit: ${results.flat().length} arrived, twice: ${twice}`)
         expect(Math.max(...twice)).toBeLessThanOrEqual(MAX_TWICE)
       }
     },

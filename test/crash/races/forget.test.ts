@@ -22,7 +22,6 @@ async function run({ engine, site, random }: TestedSite): Promise<void> {
   const children = [0, 1].map(() => startChild('receiver', settings))
   const loads = (await Promise.all(children.map(({ ready }) => ready))).map((origin) => createLoad(origin))
   const [first] = children as [(typeof children)[0]]
-  let deletedInAll = 0
   for (let round = 0; round < rounds; round += 1) {
     const readHandled = () => new Set(readJournal(journal).flatMap(({ id }) => (id.startsWith(`${round}-`) ? id : [])))
     const accepted = new Set<string>()
@@ -42,9 +41,7 @@ async function run({ engine, site, random }: TestedSite): Promise<void> {
     const again = await first.ask<Forgotten>('forget')
     expect(again.active).toBe(0)
     expect(deleted + handled.size).toBe(MESSAGES)
-    deletedInAll += deleted
   }
-  console.log(`${engine}, forget: ${deletedInAll} deleted of ${rounds * MESSAGES}`)
   await Promise.all([...loads, ...children].map((each) => each.close()))
 }
 
