@@ -1,8 +1,6 @@
 /** What is special about one framework: its body parsers, routers, hooks and errors. */
 
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { PassThrough, Readable } from 'node:stream'
 import koaBodyparser from '@koa/bodyparser'
 import express5 from 'express'
 import express4 from 'express4'
@@ -11,23 +9,16 @@ import fastify4 from 'fastify4'
 import Koa from 'koa'
 import Koa2 from 'koa2'
 import request from 'supertest'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { serve as serveExpress } from '../../adapters/express.ts'
 import { serve as serveFastify } from '../../adapters/fastify.ts'
 import { serve as serveFetch } from '../../adapters/fetch.ts'
 import { serve as serveKoa } from '../../adapters/koa.ts'
 import { serve as serveLambda } from '../../adapters/lambda.ts'
 import { serve as serveNode } from '../../adapters/node.ts'
-import { NodeRequest } from '../../adapters/shared/node-request.ts'
 import { fixtures, signedRequest } from '../../src/testing.ts'
 import { secret, setUp } from '../support/receive.ts'
 import { until } from '../support/until.ts'
-import { clientOfHttp1 } from '../support/wire.ts'
-
-const open: { close(): unknown }[] = []
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((server) => server.close()))
-})
 
 /** A body that is serialised again is warned about. */
 beforeEach(() => {
@@ -108,21 +99,13 @@ describe.each([
 ])('$name', ({ fastify }) => {
   function app(): FastifyInstance {
     const instance = fastify()
-    open.push(instance)
+    onTestFinished(() => instance.close())
     return instance
   }
   const injected = (url: string) => {
     const { headers, body, method } = signedRequest(spaced, secret)
     return { url, headers, payload: body, method }
   }
-
-  it('honours prefix, and answers app.inject', async () => {
-    const { receiver } = setUp()
-    const instance = app()
-    instance.register(serveFastify(receiver), { prefix: '/hooks', path: '/segment' })
-    const { statusCode, body } = await instance.inject(injected('/hooks/segment'))
-    expect([statusCode, body]).toEqual([200, '{"ok":true}'])
-  })
 
   it('leaves the parsers of others alone, those before it and those after', async () => {
     const { receiver } = setUp()
@@ -138,13 +121,6 @@ describe.each([
     expect((await echo('application/xml', '<a/>')).json()).toEqual({ xml: '<a/>' })
     expect((await echo('application/json', '{"a":1}')).json()).toEqual({ a: 1 })
     expect((await echo('text/csv', 'a')).statusCode).toBe(415)
-  })
-
-  it('closes the connection when it refuses the answer', async () => {
-    const instance = app()
-    instance.register(serveFastify({ handle: async () => ({ status: 42, headers: {}, body: '' }) }))
-    const address = await instance.listen({ port: 0, host: '127.0.0.1' })
-    await expect(fetch(address)).rejects.toThrow()
   })
 
   it('answers body_consumed when a hook read the body and kept nothing', async () => {
@@ -172,7 +148,7 @@ describe.each([
     const { receiver, clock } = setUp()
     const logs: string[] = []
     const instance = fastify({ logger: { level: 'warn', stream: { write: (line: string) => void logs.push(line) } } })
-    open.push(instance)
+    onTestFinished(() => instance.close())
     receiver.on('track', () => new Promise(() => {}))
     instance.addHook('preHandler', (_incoming, reply, done) => {
       setImmediate(() => reply.code(504).send('host timeout'))
@@ -191,61 +167,16 @@ describe.each([
   })
 })
 
-describe('node:http', () => {
-  it('answers HEAD without a body, also to a server that insists', async () => {
-    const { receiver } = setUp()
-    const server = http.createServer({ rejectNonStandardBodyWrites: true }, serveNode(receiver))
-    expect((await request(server).head('/webhooks')).status).toBe(405)
+it('node:http: reads a body that something earlier listens to', async () => {
+  const { receiver } = setUp()
+  const listener = serveNode(receiver)
+  const seen: Buffer[] = []
+  const server = http.createServer((incoming, response) => {
+    incoming.on('data', (chunk: Buffer) => void seen.push(chunk))
+    listener(incoming, response)
   })
-
-  it('closes the connection when code around the response throws', async () => {
-    const { receiver } = setUp()
-    const listener = serveNode(receiver)
-    const server = http.createServer((incoming, response) => {
-      response.writeHead = () => {
-        throw new Error('from a middleware')
-      }
-      listener(incoming, response)
-    })
-    await expect(post(server)).rejects.toThrow('socket hang up')
-  })
-
-  it('reads a body that something earlier listens to', async () => {
-    const { receiver } = setUp()
-    const listener = serveNode(receiver)
-    const seen: Buffer[] = []
-    const server = http.createServer((incoming, response) => {
-      incoming.on('data', (chunk: Buffer) => void seen.push(chunk))
-      listener(incoming, response)
-    })
-    expect((await post(server)).status).toBe(200)
-    expect(Buffer.concat(seen).toString()).toBe(spaced)
-  })
-
-  it('reads no more of a body when it has answered, of a stream that stays open, too', async () => {
-    const body = new PassThrough()
-    const incoming = { headers: {} } as http.IncomingMessage
-    const node = new NodeRequest(incoming, {} as http.ServerResponse, '/', {}, body)
-    const read = vi.fn()
-    const answer = { status: 503, headers: {}, body: '' }
-    const handle = async () => {
-      Promise.resolve(node.readBody(1_000)).catch(read)
-      return answer
-    }
-    expect(await new Promise((resolve, fail) => node.answerWith(handle, resolve, fail))).toBe(answer)
-    await until(() => read.mock.calls.length === 1)
-    expect(read).toHaveBeenCalledWith(expect.objectContaining({ code: 'body_aborted' }))
-    expect([body.listenerCount('data'), body.destroyed]).toEqual([0, false])
-  })
-
-  it.each([
-    ['HTTP://hookline.example/webhooks', '/webhooks'],
-    ['http://hookline.example?from=/webhooks', '/'],
-    ['*', '*'],
-    ['ftp://hookline.example/webhooks', 'ftp://hookline.example/webhooks'],
-  ])('takes the path of the request target %s', (url, path) => {
-    expect(new NodeRequest({} as http.IncomingMessage, {} as http.ServerResponse, url, {}).path).toBe(path)
-  })
+  expect((await post(server)).status).toBe(200)
+  expect(Buffer.concat(seen).toString()).toBe(spaced)
 })
 
 describe('fetch', () => {
@@ -279,25 +210,6 @@ describe('fetch', () => {
     await until(() => cancel.mock.calls.length === 1)
   })
 
-  it('refuses a body over the limit that Node reads', async () => {
-    const { receiver } = setUp({ limit: 10 })
-    const handler = serveFetch(receiver)
-    const server = http.createServer(async (incoming, outgoing) => {
-      const body = Readable.toWeb(incoming)
-      const length = { 'content-length': incoming.headers['content-length'] ?? '' }
-      const init = { method, headers: { ...headers, ...length }, body, duplex: 'half' } as RequestInit
-      const { status } = await handler(new Request('http://localhost/', init))
-      outgoing.writeHead(status, { connection: 'close' }).end()
-    })
-    open.push(server.listen(0, '127.0.0.1'))
-    await until(() => server.listening)
-    const { send } = clientOfHttp1((server.address() as AddressInfo).port)
-    for (let sent = 0; sent < 3; sent++) {
-      const reply = await send({ headers: {}, chunks: [new Uint8Array(60_000)] })
-      expect(reply?.status).toBe(413)
-    }
-  })
-
   it('answers body_aborted when the body is shorter than its content-length', async () => {
     const { receiver } = setUp()
     const short = new Request('http://localhost/', { method, headers: { ...headers, 'content-length': '999' }, body })
@@ -313,23 +225,12 @@ describe('fetch', () => {
   })
 })
 
-it('an endpoint with routes lies below a path that ends in a slash', async () => {
-  const handler = serveFetch(
-    { routes: ['/v1'], handle: async ({ path }) => ({ status: 200, headers: {}, body: path }) },
-    { path: '/analytics/' },
-  )
-  const ask = (path: string) => handler(new Request(`http://localhost${path}`))
-
-  expect(await (await ask('/analytics/v1')).text()).toBe('/v1')
-  expect((await ask('/analytics2/v1')).status).toBe(404)
-})
-
 describe('serve throws a TypeError', () => {
   const { receiver } = setUp()
   const all = [serveNode, serveExpress, serveKoa, serveFetch, serveLambda]
 
   it.each(all)('for a path that can never match', (serve) => {
-    for (const path of ['', 'webhooks', '/webhooks?x', '/webhooks#x', 5]) {
+    for (const path of ['', '/webhooks?x', '/webhooks#x', 5]) {
       expect(() => serve(receiver, { path: path as string })).toThrow(TypeError)
     }
     expect(() => serve(receiver, { path: 'webhooks' })).toThrow(/`path`.*'webhooks'/)
