@@ -13,8 +13,7 @@ export interface Child {
   kill(signal: NodeJS.Signals): void
 }
 
-/** Options of {@link startProgram}. */
-export interface ChildOptions {
+interface ChildOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly cwd?: string
   /** Whether `kill` reaches what the program started, too, as Ctrl-C in a terminal does. Default false. */

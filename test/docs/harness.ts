@@ -48,6 +48,7 @@ export function createHarness(blocks: readonly Block[]): Harness {
       const kind = kindOf(block)
       if (kind === 'example') return checkExample(block)
       if (kind === 'shell') return checkShell(block)
+      if (kind === 'json') return void JSON.parse(block.code)
       started ??= start()
       refuse(block, (await started.types)[pathOf(block)] ?? ['not type-checked'])
       if (kind === 'script') return checkScript(block, (await started.scripts)[pathOf(block)])
@@ -62,7 +63,7 @@ export function createHarness(blocks: readonly Block[]): Harness {
 
   /** Runs one after the other: beside a compiler, the waits of a suite may end too early on a busy machine. */
   function start() {
-    const types = run([typeCheck, ...pathsOf('script', 'vitest', 'node:test', 'json')]).then(
+    const types = run([typeCheck, ...pathsOf('script', 'vitest', 'node:test')]).then(
       (json) => JSON.parse(json) as Types,
     )
     const scripts = types.then(() => runScripts(pathsOf('script')))

@@ -1,7 +1,7 @@
 /**
- * Run as a program: type-checks the files it is given, as a user's project with strict settings would, all in one program, and
- * the `compilerOptions` in those that are JSON. Prints the errors of each by its path. `hookline` is the sources, so that no
- * declarations have to be built; the project `package` compiles against those that ship.
+ * Run as a program: type-checks the files it is given, as a user's project with strict settings would, all in one program.
+ * Prints the errors of each by its path. `hookline` is the sources, so that no declarations have to be built; the project `package`
+ * compiles against those that ship.
  */
 
 import { existsSync, readFileSync } from 'node:fs'
@@ -32,8 +32,7 @@ const OPTIONS: ts.CompilerOptions = {
 }
 
 const paths = process.argv.slice(2)
-const code = paths.filter((path) => !path.endsWith('.json'))
-const program = ts.createProgram(code, OPTIONS)
+const program = ts.createProgram(paths, OPTIONS)
 const general = [...program.getOptionsDiagnostics(), ...program.getGlobalDiagnostics()]
 if (general.length > 0) throw new Error(general.map(toText).join('\n'))
 console.log(JSON.stringify(Object.fromEntries(paths.map((path) => [path, errorsOf(path)]))))
@@ -45,19 +44,9 @@ function sourceOf(subpath: string): string {
 }
 
 function errorsOf(path: string): string[] {
-  if (path.endsWith('.json')) return errorsOfJson(readFileSync(path, 'utf8'))
   const file = program.getSourceFile(path)
   if (file === undefined) return [`${path}: not part of the program`]
   return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)].map(toText)
-}
-
-function errorsOfJson(text: string): string[] {
-  try {
-    const { compilerOptions = {} } = JSON.parse(text)
-    return ts.convertCompilerOptionsFromJson(compilerOptions, root).errors.map(toText)
-  } catch (error) {
-    return [String(error)]
-  }
 }
 
 function toText({ file, start, messageText }: ts.Diagnostic): string {

@@ -23,15 +23,12 @@ const P256 = { namedCurve: 'P-256' }
 
 const DIGESTS = { sha1: '1.2.840.10045.4.1', sha256: '1.2.840.10045.4.3.2' }
 
-interface Terms {
-  readonly extensions?: readonly Buffer[]
-  readonly until?: string
-  readonly digest?: keyof typeof DIGESTS
-}
-
 /** A certificate as PEM: of `subject`, signed with the P-256 key of `issuer`. */
-export function certify(subject: Party, issuer: Party, terms: Terms = {}): string {
-  const { extensions = [namesOf('localhost')], until = '20491231235959Z', digest = 'sha256' } = terms
+export function certify(
+  subject: Party,
+  issuer: Party,
+  { extensions = [NAMED], until = '20491231235959Z', digest = 'sha256' as keyof typeof DIGESTS } = {},
+): string {
   const algorithm = sequence(objectId(DIGESTS[digest]))
   const content = sequence(
     der(0xa0, integer(2)),
@@ -48,15 +45,12 @@ export function certify(subject: Party, issuer: Party, terms: Terms = {}): strin
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n')
 }
 
-export const AUTHORITY: readonly Buffer[] = [
+export const AUTHORITY = [
   sequence(objectId('2.5.29.19'), der(0x01, Buffer.from([0xff])), der(0x04, sequence(der(0x01, Buffer.from([0xff]))))),
 ]
 
-/** The extension that names hosts: subject alternative names. */
-function namesOf(...hosts: readonly string[]): Buffer {
-  const names = hosts.map((host) => der(0x82, Buffer.from(host)))
-  return sequence(objectId('2.5.29.17'), der(0x04, sequence(...names)))
-}
+/** The extension that names the host, "localhost": a subject alternative name. */
+const NAMED = sequence(objectId('2.5.29.17'), der(0x04, sequence(der(0x82, Buffer.from('localhost')))))
 
 export function keyOf({ keys }: Party): string {
   return keys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
@@ -80,8 +74,7 @@ export async function serveTls(options: TlsOptions) {
     })
   })
   server.on('tlsClientError', () => {})
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => {
     server.closeAllConnections()
     server.close()

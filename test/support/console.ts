@@ -2,14 +2,9 @@
 
 import { onTestFinished, vi } from 'vitest'
 
-export interface Printed {
-  readonly level: 'error' | 'warn'
-  readonly text: string
-}
-
 /** Keeps what is printed from now on to the end of the test, and prints nothing. */
-export function watchConsole(): Printed[] {
-  const printed: Printed[] = []
+export function watchConsole() {
+  const printed: { readonly level: 'error' | 'warn'; readonly text: string }[] = []
   for (const level of ['error', 'warn'] as const) {
     const spy = vi
       .spyOn(console, level)

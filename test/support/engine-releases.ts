@@ -5,15 +5,8 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 
-interface Release {
-  /** Of the project. */
-  readonly name: string
-  /** Where its packages are. */
-  readonly modules: string
-}
-
 /** pg-boss has one release that is installable and new enough, which `npm test` runs. */
-export const RELEASES: readonly Release[] = [
+export const RELEASES = [
   ['bullmq@6.0.0', 'ioredis@5.4.0'],
   ['bullmq@6.7.0', 'ioredis@6.0.0'],
 ].map((packages) => ({
@@ -22,7 +15,7 @@ export const RELEASES: readonly Release[] = [
 }))
 
 export default function setup({ name }: TestProject): void {
-  const { modules } = RELEASES.find((release) => release.name === name) as Release
+  const { modules } = RELEASES.find((release) => release.name === name) as (typeof RELEASES)[0]
   if (existsSync(join(modules, '.package-lock.json'))) return
   const folder = join(modules, '..')
   mkdirSync(folder, { recursive: true })

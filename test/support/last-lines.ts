@@ -7,7 +7,6 @@ const NEEDS = [
   'POSIX',
   'awk',
   'bash',
-  'bwrap',
   'curl',
   'git',
   'grep',
@@ -18,7 +17,6 @@ const NEEDS = [
   'ruby',
   'runuser',
   'sed',
-  'strace',
   'systemd-analyze',
   'redis-server',
   'initdb',
@@ -27,10 +25,7 @@ const NEEDS = [
   'root',
 ] as const
 
-export const TAGS: { name: string; description: string }[] = NEEDS.map((name) => ({
-  name,
-  description: `Left out: needs ${name}.`,
-}))
+export const TAGS = NEEDS.map((name) => ({ name, description: `Left out: needs ${name}.` }))
 
 export type Need = (typeof NEEDS)[number]
 

@@ -1,20 +1,9 @@
 /** A proxy between a client and PostgreSQL that cuts connections and swallows bytes. */
 
+import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
-export interface Proxy {
-  readonly url: string
-  cut(): void
-  /** Lets a statement that holds this text through, and cuts the connection before its answer. */
-  cutAfter(text: string): void
-  /** Swallows all bytes both ways until it is called with false. */
-  swallow(isSwallowing: boolean): void
-  /** Resolves when a client has connected. */
-  accepted(): Promise<void>
-  close(): Promise<void>
-}
-
-export async function createProxy(databaseUrl: string): Promise<Proxy> {
+export async function createProxy(databaseUrl: string) {
   const sockets = new Set<Socket>()
   let fatal: string | undefined
   let isSwallowing = false
@@ -48,20 +37,23 @@ export async function createProxy(databaseUrl: string): Promise<Proxy> {
       else if (!isSwallowing) client.write(data)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
   const through = new URL(databaseUrl)
   through.host = `127.0.0.1:${(server.address() as { port: number }).port}`
   return {
     url: through.href,
     cut,
-    cutAfter(text) {
+    /** Lets a statement that holds this text through, and cuts the connection before its answer. */
+    cutAfter(text: string) {
       fatal = text
     },
-    swallow(swallowing) {
+    /** Swallows all bytes both ways until it is called with false. */
+    swallow(swallowing: boolean) {
       isSwallowing = swallowing
     },
-    accepted: () => new Promise((resolve) => server.once('connection', () => resolve())),
-    async close() {
+    /** Resolves when a client has connected. */
+    accepted: () => once(server, 'connection'),
+    async close(): Promise<void> {
       const closed = new Promise((resolve) => server.close(resolve))
       cut()
       await closed

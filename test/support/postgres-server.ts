@@ -8,12 +8,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
-export interface PostgresServer {
-  readonly url: string
-  start(): Promise<void>
-  stop(): Promise<void>
-  dispose(): Promise<void>
-}
+export type PostgresServer = Awaited<ReturnType<typeof createPostgres>>
 
 /** Where the programs are; undefined when they are not on this machine. */
 export function findPostgres(): string | undefined {
@@ -22,7 +17,7 @@ export function findPostgres(): string | undefined {
 }
 
 /** Makes one, that does not run yet. */
-export async function createPostgres(programs: string): Promise<PostgresServer> {
+export async function createPostgres(programs: string) {
   const folder = await mkdtemp(join(tmpdir(), 'hookline-postgres-'))
   const [data, port] = [join(folder, 'data'), await findPort()]
   if (isRoot()) await run('chown', ['postgres', folder])
@@ -36,12 +31,12 @@ export async function createPostgres(programs: string): Promise<PostgresServer> 
   }
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    async start() {
+    async start(): Promise<void> {
       await control('-l', join(folder, 'log'), '-o', options, 'start')
       isRunning = true
     },
     stop,
-    async dispose() {
+    async dispose(): Promise<void> {
       await stop()
       await rm(folder, { recursive: true, force: true, maxRetries: 9 })
     },

@@ -5,42 +5,30 @@ import pg from 'pg'
 import { PgBoss, TestClock } from 'pg-boss'
 import type { Clock } from '../../src/kit/clock.ts'
 
-/** A schema that is gone when the tests are. */
-export interface Schema {
-  readonly name: string
-  run(statement: string, values?: unknown[]): Promise<Record<string, unknown>[]>
-  drop(): Promise<void>
-}
+export type Schema = ReturnType<typeof createSchema>
 
-export function createSchema(databaseUrl: string): Schema {
+/** A schema that is gone when the tests are. */
+export function createSchema(databaseUrl: string) {
   const name = `hookline_${randomUUID().replaceAll('-', '').slice(0, 16)}`
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 })
-  const run: Schema['run'] = async (statement, values) => {
+  const run = async (statement: string, values?: unknown[]): Promise<Record<string, unknown>[]> => {
     const { rows } = await pool.query(statement.replaceAll('schema.', `${name}.`), values)
     return rows
   }
   return {
     name,
     run,
-    async drop() {
+    async drop(): Promise<void> {
       await run(`DROP SCHEMA IF EXISTS ${name} CASCADE`)
       await pool.end()
     },
   }
 }
 
-/** A pg-boss whose time stands still until a test moves it. */
-export interface VirtualBoss {
-  readonly boss: PgBoss
-  /** The same time. Timers of at most 50 ms run by the machine's clock: a short poll goes on while time stands still. */
-  readonly clock: Clock
-  now(): number
-  advance(ms: number): Promise<void>
-  refresh(queue: string): Promise<void>
-  stop(): Promise<void>
-}
+export type VirtualBoss = Awaited<ReturnType<typeof startVirtualBoss>>
 
-export async function startVirtualBoss(databaseUrl: string, schema: Schema): Promise<VirtualBoss> {
+/** A pg-boss whose time stands still until a test moves it. */
+export async function startVirtualBoss(databaseUrl: string, schema: Schema) {
   const time = new TestClock(Date.UTC(2026, 0, 15))
   const boss = new PgBoss({
     connectionString: databaseUrl,
@@ -76,16 +64,17 @@ export async function startVirtualBoss(databaseUrl: string, schema: Schema): Pro
   }
   return {
     boss,
+    /** The same time. Timers of at most 50 ms run by the machine's clock: a short poll goes on while time stands still. */
     clock,
     now: () => time.now(),
-    async advance(ms) {
+    async advance(ms: number): Promise<void> {
       if (ms > LONG_MS) await time.setTime(time.now() + ms - LONG_MS)
       await time.tick(Math.min(ms, LONG_MS))
     },
-    refresh: async (queue) => {
+    refresh: async (queue: string): Promise<void> => {
       await schema.run('UPDATE schema.queue SET monitor_on = NULL WHERE name IN ($1, $1 || $2)', [queue, '-groups'])
     },
-    async stop() {
+    async stop(): Promise<void> {
       await boss.stop({ graceful: false })
       if (errors.length > 0) throw new AggregateError(errors, 'pg-boss reported errors')
     },

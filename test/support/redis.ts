@@ -2,23 +2,17 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 
-export interface PrivateRedis {
-  readonly port: number
-  readonly url: string
-  /** Resolves when it answers. */
-  start(): Promise<void>
-  kill(): Promise<void>
-  dispose(): Promise<void>
-}
+export type PrivateRedis = Awaited<ReturnType<typeof privateRedis>>
 
 /** Creates a Redis that keeps what it acknowledges, also when it is killed: it writes before it answers. It is not started. */
-export async function privateRedis(...options: readonly string[]): Promise<PrivateRedis> {
+export async function privateRedis(...options: readonly string[]) {
   const port = await freePort()
   const directory = await mkdtemp(join(tmpdir(), 'hookline-redis-'))
   const settings = ['--port', `${port}`, '--dir', directory, '--save', '', '--appendonly', 'yes']
@@ -28,7 +22,7 @@ export async function privateRedis(...options: readonly string[]): Promise<Priva
     const killed = server
     server = undefined
     if (killed === undefined || killed.exitCode !== null) return
-    const exited = new Promise((resolve) => killed.once('exit', resolve))
+    const exited = once(killed, 'exit')
     killed.kill('SIGKILL')
     await exited
   }
@@ -36,7 +30,8 @@ export async function privateRedis(...options: readonly string[]): Promise<Priva
   return {
     port,
     url: `redis://127.0.0.1:${port}`,
-    async start() {
+    /** Resolves when it answers. */
+    async start(): Promise<void> {
       server = spawn('redis-server', [...settings, '--appendfsync', 'no', ...options], { stdio: 'ignore' })
       const client = new Redis({ port, maxRetriesPerRequest: null, retryStrategy: () => 20 })
       client.on('error', () => {})
@@ -44,7 +39,7 @@ export async function privateRedis(...options: readonly string[]): Promise<Priva
       client.disconnect()
     },
     kill,
-    async dispose() {
+    async dispose(): Promise<void> {
       await kill()
       await rm(directory, { recursive: true, force: true, maxRetries: 9 })
     },
@@ -63,20 +58,7 @@ export async function removeQueue(redis: Redis, name: string, prefix = 'bull'): 
   }
 }
 
-export interface RedisProxy {
-  readonly port: number
-  cut(): void
-  /** Closes every connection instead of passing on what Redis answers next: it has run the command, and its client does not know. */
-  loseAnswer(): void
-  /** Keeps connections open, and passes nothing on until {@link resume}. */
-  silence(): void
-  resume(): void
-  /** Connects to the server at this port from then on: those connections that are open stay. */
-  moveTo(port: number): void
-  close(): Promise<void>
-}
-
-export async function openProxy(first: number): Promise<RedisProxy> {
+export async function openProxy(first: number) {
   const pairs = new Set<readonly [Socket, Socket]>()
   let isSilent = false
   let losesAnswer = false
@@ -98,10 +80,8 @@ export async function openProxy(first: number): Promise<RedisProxy> {
       })
     }
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const each = (act: (socket: Socket) => void) => {
-    for (const pair of pairs) pair.forEach(act)
-  }
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const each = (act: (socket: Socket) => void) => [...pairs].flat().forEach(act)
   const cut = () => {
     losesAnswer = false
     each((socket) => socket.destroy())
@@ -109,9 +89,11 @@ export async function openProxy(first: number): Promise<RedisProxy> {
   return {
     port: (server.address() as AddressInfo).port,
     cut,
+    /** Closes every connection instead of passing on what Redis answers next: it has run the command, and its client does not know. */
     loseAnswer() {
       losesAnswer = true
     },
+    /** Keeps connections open, and passes nothing on until `resume`. */
     silence() {
       isSilent = true
       each((socket) => socket.pause())
@@ -120,10 +102,11 @@ export async function openProxy(first: number): Promise<RedisProxy> {
       isSilent = false
       each((socket) => socket.resume())
     },
-    moveTo(next) {
+    /** Connects to the server at this port from then on: those connections that are open stay. */
+    moveTo(next: number) {
       port = next
     },
-    async close() {
+    async close(): Promise<void> {
       cut()
       await new Promise((resolve) => server.close(resolve))
     },

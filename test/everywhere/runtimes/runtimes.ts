@@ -1,6 +1,6 @@
 /** The runtimes, and how a program is run on each. */
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
@@ -35,14 +35,7 @@ function binary(name: string): string {
   return fileURLToPath(new URL(`../node_modules/.bin/${name}`, import.meta.url))
 }
 
-export interface Program {
-  readonly child: ChildProcess
-  /** Resolves to the outcome of a step when the program has printed it; rejects when it ends before. */
-  outcomeOf(step: string): Promise<unknown>
-  /** Resolves when the program has ended: to its outcomes, its exit code, its errors, and how long it lived after its last line. */
-  ended: Promise<Ended>
-}
-
+/** What became of a program: its outcomes, its exit code, its errors, and how long it lived after its last line. */
 export interface Ended {
   readonly outcomes: Readonly<Record<string, unknown>>
   readonly code: number | null
@@ -51,7 +44,7 @@ export interface Ended {
   readonly lingeredMs: number
 }
 
-export function startProgram(command: readonly string[], directory: string, parameters: readonly string[]): Program {
+export function startProgram(command: readonly string[], directory: string, parameters: readonly string[]) {
   const [file = '', ...args] = [...command, ...parameters]
   const { NODE_OPTIONS: _options, ...rest } = process.env
   const env = { ...rest, NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_NO_WARNINGS: '1' }
@@ -83,7 +76,8 @@ export function startProgram(command: readonly string[], directory: string, para
   return {
     child,
     ended,
-    outcomeOf(step) {
+    /** Resolves to the outcome of a step when the program has printed it; rejects when it ends before. */
+    outcomeOf(step: string): Promise<unknown> {
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       const check = (): void => {
         if (step in outcomes) resolve(outcomes[step])
