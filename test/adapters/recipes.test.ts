@@ -1,6 +1,9 @@
 /** What is special about one framework: its body parsers, routers, hooks and errors. */
 
+import { once } from 'node:events'
 import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { PassThrough, Readable } from 'node:stream'
 import koaBodyparser from '@koa/bodyparser'
 import express5 from 'express'
 import express4 from 'express4'
@@ -16,9 +19,11 @@ import { serve as serveFetch } from '../../adapters/fetch.ts'
 import { serve as serveKoa } from '../../adapters/koa.ts'
 import { serve as serveLambda } from '../../adapters/lambda.ts'
 import { serve as serveNode } from '../../adapters/node.ts'
+import { NodeRequest } from '../../adapters/shared/node-request.ts'
 import { fixtures, signedRequest } from '../../src/testing.ts'
 import { secret, setUp } from '../support/receive.ts'
 import { until } from '../support/until.ts'
+import { clientOfHttp1 } from '../support/wire.ts'
 
 /** A body that is serialised again is warned about. */
 beforeEach(() => {
@@ -179,6 +184,22 @@ it('node:http: reads a body that something earlier listens to', async () => {
   expect(Buffer.concat(seen).toString()).toBe(spaced)
 })
 
+it('node:http: reads no more of a body when it has answered, of a stream that stays open, too', async () => {
+  const body = new PassThrough()
+  const node = new NodeRequest({ headers: {} } as http.IncomingMessage, {} as http.ServerResponse, '/', {}, body)
+  const aborted = vi.fn()
+  const handle = async () => {
+    Promise.resolve(node.readBody(1_000)).catch(aborted)
+    return { status: 503, headers: {}, body: '' }
+  }
+
+  await new Promise((resolve, fail) => node.answerWith(handle, resolve, fail))
+
+  await until(() => aborted.mock.calls.length === 1)
+  expect(aborted).toHaveBeenCalledWith(expect.objectContaining({ code: 'body_aborted' }))
+  expect([body.listenerCount('data'), body.destroyed]).toEqual([0, false])
+})
+
 describe('fetch', () => {
   const { headers, body, method } = signedRequest(spaced, secret)
   const codeOf = async (response: Response) => ((await response.json()) as { code: string }).code
@@ -208,6 +229,25 @@ describe('fetch', () => {
     const incoming = new Request('http://localhost/', { method, headers, body: endless, duplex: 'half' } as RequestInit)
     expect((await serveFetch(receiver)(incoming)).status).toBe(413)
     await until(() => cancel.mock.calls.length === 1)
+  })
+
+  it('refuses a body over the limit that Node reads', async () => {
+    const { receiver } = setUp({ limit: 10 })
+    const handler = serveFetch(receiver)
+    const server = http.createServer(async (incoming, outgoing) => {
+      const body = Readable.toWeb(incoming)
+      const length = { 'content-length': incoming.headers['content-length'] ?? '' }
+      const init = { method, headers: { ...headers, ...length }, body, duplex: 'half' } as RequestInit
+      const { status } = await handler(new Request('http://localhost/', init))
+      outgoing.writeHead(status, { connection: 'close' }).end()
+    })
+    onTestFinished(() => void server.close())
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { send } = clientOfHttp1((server.address() as AddressInfo).port)
+    for (let sent = 0; sent < 3; sent++) {
+      const reply = await send({ headers: {}, chunks: [new Uint8Array(60_000)] })
+      expect(reply?.status).toBe(413)
+    }
   })
 
   it('answers body_aborted when the body is shorter than its content-length', async () => {
