@@ -155,8 +155,9 @@ export async function readInput(option: string, path: string, limit: number): Pr
 
 export function cannotRead(option: string, path: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
-  const shown = /^--(secret|key)-file$/.test(option) ? 'the file' : named(path) // The user may have passed the secret itself instead of a path.
-  const reason = code === 'ENOENT' ? 'it does not exist' : code === 'EISDIR' ? 'it is a directory' : message
+  // The user may have passed the secret itself instead of a path. The message of Node.js quotes the path.
+  const [shown, other] = /^--(secret|key)-file$/.test(option) ? ['the file', code] : [named(path), message]
+  const reason = code === 'ENOENT' ? 'it does not exist' : code === 'EISDIR' ? 'it is a directory' : other
   return new UsageError(`${option}: ${shown} cannot be read: ${reason}. Check the path.`)
 }
 

@@ -92,6 +92,13 @@ it.each<[string, string, env?: Running['env']]>([
   expectUsage(await verify(words.split(' '), env && { env }), ...names.split(' '))
 })
 
+it('a secret passed as a path is not shown, even if it is too long for one', async () => {
+  const secret = 'hunter2'.repeat(100)
+  const ran = await verify([...SIGNED, '--secret-file', secret])
+  expectUsage(ran, '--secret-file')
+  expect(ran.stderr).not.toContain(secret)
+})
+
 it('a body without an end is wrong usage', needs('POSIX'), async () => {
   expectUsage(await verify(['--body', '/dev/zero', '--signature', 'x']), '--body', '/dev/zero')
 })
