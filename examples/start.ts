@@ -141,7 +141,11 @@ routes.set('/webhooks', serve(receiver, { path: '/webhooks' }))
 let endLife = async (): Promise<void> => {}
 
 console.log(`Client, collector, destination and receiver run at ${origin}, for this machine alone`)
-console.log(`From last time, in ${folder}: ${left.outbox} messages to deliver, ${left.inbox} to handle`)
+console.log(
+  left.outbox + left.inbox === 0
+    ? `The queues are in ${folder}`
+    : `From last time, in ${folder}: ${left.outbox} messages to deliver, ${left.inbox} to handle`,
+)
 receiver.start()
 console.log(`\n${head}`)
 recordCalls()

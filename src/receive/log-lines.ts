@@ -67,7 +67,7 @@ const LOST = 'The sender will not send the message again. To keep such messages,
 export const MISMATCH =
   'X-Signature does not match the body. Check that the sender has the same secret, that no parser or proxy changes the body, and that the message is for this source, not for another one. If all of this is the case, the request is forged.'
 
-export const RESERIALISED = `Signatures are checked over JSON.stringify(body), which may differ from the bytes that were sent. ${KEEP_THE_BYTES}`
+export const RESERIALISED = `A body parser read the body before Hookline, so signatures are checked over JSON.stringify(body). Messages whose JSON was written differently are refused. ${KEEP_THE_BYTES}`
 
 export const NO_HANDLER =
   'A message was answered 200, but no handler is registered. Call `on` before the server listens.'

@@ -134,10 +134,9 @@ function createFindKeys(secret: SecretOption, clock: Clock, option = 'secret'): 
     throw invalidOption(option, rule, kindOf(secret), 'Pass the secret, or a function that returns it.')
   }
   if (secret === undefined || secret === '') {
-    const later = 'a function that returns it, if it is not set when this module loads'
     const what =
       option === 'secret' ? 'the shared secret of the destination' : 'the value that the sender sends in this header'
-    const advice = `Pass ${what}; ${later}; or \`allowUnsigned: true\` to accept messages from anyone.`
+    const advice = `Pass ${what}. If it is in an environment variable, set that variable before the process starts, or pass a function that returns it. \`allowUnsigned: true\` accepts messages from anyone.`
     throw invalidOption(option, 'is required', kindOf(secret), advice)
   }
   const keys = constantKeys(readKeys(secret))

@@ -76,7 +76,7 @@ export async function verifyRequest(
   if (!isExact(bytes, bodySource, headers['content-length'])) {
     throw bodyConsumed(
       'a copy of the body that the signature does not match',
-      `${KEEP_THE_BYTES} If the secret is wrong, the answer is then 401 instead.`,
+      `${KEEP_THE_BYTES} The secret may be wrong, too: that shows only once the bytes are kept, as a 401.`,
     )
   }
   throw tried.length === 0 ? sourceUnknown(request.path) : new HooklineError('signature_mismatch', MISMATCH)

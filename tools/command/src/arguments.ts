@@ -123,7 +123,9 @@ const SECRET_LIMIT = 1_000_000
 export async function requireSecret(options: SecretOptions): Promise<string> {
   const secret = await findSecret(options)
   if (secret !== undefined) return secret
-  throw new UsageError('A secret is required. Set HOOKLINE_SECRET, or pass --secret-file FILE or --secret TEXT.')
+  throw new UsageError(
+    'A secret is required. Set HOOKLINE_SECRET in this terminal, or pass --secret-file FILE or --secret TEXT. No .env file is read.',
+  )
 }
 
 /**

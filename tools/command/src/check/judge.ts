@@ -69,7 +69,7 @@ export interface Known {
 }
 
 /** The maximum number of bytes to show of the body of an answer. */
-const MAX_QUOTED = 200
+const MAX_QUOTED = 500
 
 export function judge({ found, requests, exchanges, isDown }: Sent, known: Known): Result {
   const { id, section, severity, sends } = found

@@ -241,7 +241,7 @@ function printNext(
   const { run, test: runTests } = MANAGERS[manager]
   const isNext = framework === FRAMEWORKS.next
   const check = (path: string) =>
-    `With HOOKLINE_SECRET set, check the endpoint: ${run} hookline check http://localhost:3000${path}`
+    `Set HOOKLINE_SECRET in another terminal, since the command reads no .env file, and check the endpoint: ${run} hookline check http://localhost:3000${path}`
   const steps = [
     ...left,
     runner === undefined || /--test ./.test(String(manifest.scripts?.test)) ? `node --test ${test}` : runTests,

@@ -115,7 +115,7 @@ async function send(name: string, options: Options): Promise<void> {
   }
 }
 
-const ANSWER_LENGTH = 300
+const ANSWER_LENGTH = 500
 
 function toResult({ status, body, durationMs, error, reason }: Exchange): Result {
   if (status === undefined) return { ok: false, durationMs, ...(error && { error }), ...(reason && { reason }) }
