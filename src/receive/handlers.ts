@@ -140,8 +140,8 @@ export class Handlers {
   }
 
   /**
-   * Makes every later registration fail for a type, event or audience that has no handler yet, because the inbox
-   * completes messages that no handler matches.
+   * Refuses handlers, from now on, for a type, event or audience that has no handler yet, because the inbox completes
+   * messages that no handler matches.
    */
   start(): void {
     this.#isStarted = true
@@ -150,7 +150,7 @@ export class Handlers {
     }
   }
 
-  /** Returns whether a handler matches a message. With `only`, handlers without one of these names do not count. */
+  /** Returns whether a handler matches a message. With `only`, counts only handlers that have one of these names. */
   match(wire: ReceivedMessage, only?: readonly string[]): boolean {
     return this.#handlersFor(wire).some(({ name }) => only === undefined || only.includes(name))
   }
@@ -371,10 +371,7 @@ function callAll(handlers: readonly Registered[], attempt: Attempt): Promise<und
   return traceHandlers(attempt, () => callEach(handlers, attempt))
 }
 
-/**
- * Calls the handlers. If one fails, throws when no handler returned a promise, and rejects otherwise. A handler may throw undefined, so
- * `fail` passes an error in place of undefined to {@link addRun}.
- */
+/** Calls the handlers. A failure makes the call reject if any handler returned a promise, and throw otherwise. */
 function callEach(handlers: readonly Registered[], attempt: Attempt): Promise<undefined> | undefined {
   const { message, delivery, clock } = attempt
   const failures: unknown[] = []
@@ -390,6 +387,7 @@ function callEach(handlers: readonly Registered[], attempt: Attempt): Promise<un
     const fail = (failure: unknown): void => {
       failures.push(failure)
       progress?.failed(registered)
+      // A handler may throw undefined, but a run without an error counts as a success.
       addRun(attempt, registered, startedAt, failure ?? new Error(describeError(failure)))
     }
     try {

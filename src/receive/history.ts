@@ -88,8 +88,9 @@ export interface Replay {
    */
   readonly count: number
   /**
-   * How many messages of each type `count` includes. `invalid` counts bodies that are not valid messages. `unreadable` counts messages that
-   * cannot be read, because another release wrote them or their encryption key is missing. They are not replayed or included in `count`.
+   * How many messages of each type `count` includes. `invalid` counts bodies that are not valid messages. `unreadable`
+   * counts messages that cannot be read, because another release wrote them or their encryption key is missing.
+   * Unreadable messages are not replayed, and `count` does not include them.
    */
   readonly types: Readonly<Record<string, number>>
   /** How many track messages of each event `count` includes. */
@@ -311,7 +312,10 @@ class ReplayRun {
     return log.list({ ...rest, ...bounds })
   }
 
-  /** Returns undefined for an entry that is not to be replayed. Gives other work a turn before each step that parses the message again. */
+  /**
+   * Creates the copy of an entry; returns undefined for an entry that is not to be replayed. Gives other work a turn
+   * before each step that parses the message again.
+   */
   async #copyOf(entry: LogEntry): Promise<Copy | undefined> {
     const { isFor = () => true } = this.#context
     const { handlers } = this.#options

@@ -102,7 +102,7 @@ export interface Note {
 const NO_NOTE: Note = { handlers: [], ignored: false }
 const NO_BYTES = new Uint8Array()
 
-/** Writes a note. A note without information, as most are, has no bytes. */
+/** Writes a note. Returns no bytes for a note without information, because most notes have none. */
 export function writeNote({ handlers, ignored }: Note): Uint8Array {
   const isNamed = handlers.length > 0
   if (!isNamed && !ignored) return NO_BYTES

@@ -218,7 +218,7 @@ export class Inbox {
       try {
         return this.#handlers.match(parseReceived(readEnvelope(body).bytes, this.#receiver.takesCustom), names)
       } catch {
-        return false // The message is unreadable.
+        return false // The message is unreadable or invalid.
       }
     }
     return replay({ queue: this.#queue, log, clock: this.#receiver.clock, requireNames, isFor }, options)
@@ -249,7 +249,7 @@ export class Inbox {
     this.#receiver.tap.reportDeadLetter(() => readDeadLetter(letter))
   }
 
-  /** Warns after START_MS if messages are still due then, because no process handles them. */
+  /** Checks after START_MS whether messages are still due. If so, warns that no process handles them. */
   #warnUnlessStarted(): void {
     const check = () =>
       void this.#queue.counts().then(

@@ -10,7 +10,7 @@ import { explainError, isUnusable } from './failure.ts'
 
 type LineOf = Required<Pick<Line, 'text' | 'fields'>>
 
-/** The message that an error is about. */
+/** The delivery that an error is about, and its message. */
 export interface Subject {
   readonly delivery: Delivery
   /** The message; undefined when it could not be parsed. */

@@ -29,7 +29,7 @@ import { type GivenRequest, readHeader, verifyRequest, withoutHeader } from './v
 
 export type ReadBody = () => EndpointBody | Promise<EndpointBody>
 
-/** The result of a message. */
+/** The result of handling or storing a message. */
 type Ended = Succeeded | Failed
 
 /** The result of a message that was handled or stored. */

@@ -41,11 +41,11 @@ export function withoutHeader(request: GivenRequest, name: string): GivenRequest
 }
 
 /**
- * Finds the secret that signed the bytes.
+ * Verifies a request: finds the secret with which its bytes were signed.
  *
  * @param header The header that is checked in place of a signature.
- * @throws HooklineError (as a rejection) `signature_missing`, `signature_malformed`, `signature_mismatch`, `header_missing`,
- *   `header_mismatch`, `source_unknown`, `secret_unavailable`, `body_consumed`.
+ * @throws HooklineError (as a rejection) `signature_missing`, `signature_malformed`, `signature_mismatch`,
+ *   `header_missing`, `header_mismatch`, `source_unknown`, `secret_unavailable`, `body_consumed`.
  */
 export async function verifyRequest(
   findKeys: FindKeys | undefined,

@@ -48,11 +48,14 @@ export interface CircuitOptions {
   /** The number of failed attempts in a row after which a circuit opens. Default 10. */
   readonly failures?: number
   /**
-   * The maximum time between two probes, in milliseconds, unless a `Retry-After` asks for more. The first probe is made at most a second
-   * after the circuit opens. Default 30 000.
+   * The maximum time between two probes, in milliseconds. The first probe is made at most a second after the circuit
+   * opens. Each probe is made later if a `Retry-After` asks for it. Default 30 000.
    */
   readonly maxProbeMs?: number
-  /** The maximum number of messages per second that get a last attempt when their four hours end while all circuits are open. Default 1. */
+  /**
+   * The maximum number of messages per second that get a last attempt. A message gets it if the four hours in which it
+   * is retried end while all circuits are open. Default 1.
+   */
   readonly lastAttemptsPerSecond?: number
 }
 

@@ -13,8 +13,8 @@ import type { Attempt } from './sender-types.ts'
 import type { Target } from './webhooks.ts'
 
 /**
- * The four hours of a held message begin this much later, in milliseconds. A URL that recovers just before the message would fail is then
- * noticed in time.
+ * The time from the arrival of a held message, or from the start of the hold if that is later, to the start of its four
+ * hours, in milliseconds. Without this delay, a message could fail before a probe notices that its URL has recovered.
  */
 const NOTICE_MS = 60_000
 

@@ -54,11 +54,11 @@ export interface DeliveryReport {
   readonly latest: readonly Attempt[]
   /** All attempts since the message was queued, in order. The attempts of earlier rounds have an empty body and no `reason`. */
   readonly attempts: readonly Attempt[]
-  /** When the next round begins; set while `retrying`. */
+  /** When the next round begins; set if `status` is `retrying`. */
   readonly retryAt?: Date
-  /** Why the message failed; set when `failed`. */
+  /** Why the message failed; set if `status` is `failed`. */
   readonly reason?: FailureReason
-  /** The value that `filter` or `transform` threw; set with `transform_failed`. */
+  /** The value that `filter` or `transform` threw; set if `reason` is `transform_failed`. */
   readonly error?: unknown
 }
 

@@ -92,7 +92,7 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
    * @throws HooklineError (as a rejection) `queue_full`, `queue_unavailable`, or `shutting_down` after {@link close}.
    */
   send(message: Message, options?: PushOptions): Promise<Queued>
-  /** Queues messages, all of them or none. Throws as {@link send} does. */
+  /** Queues messages, all of them or none. Rejects with the same errors as {@link send}. */
   submit(submissions: readonly Submission[], options?: PushOptions): Promise<readonly Queued[]>
   /**
    * Queues an `identify` for each user who entered an audience since the previous sync, with the trait true, and for each user who left it,

@@ -103,18 +103,18 @@ export class OriginLimiter {
     })
   }
 
-  /** Drops the connection of a failed attempt: it may be broken, so that the next attempt would fail, too. */
+  /** Drops the connection of a failed attempt, because it may be broken, and the next attempt would then fail, too. */
   #dropConnection(slot: Slot): void {
     const { connection } = slot
     slot.connection = undefined
-    queueMicrotask(() => void connection?.destroy?.()) // undici finishes first: this code may run inside one of its callbacks.
+    queueMicrotask(() => void connection?.destroy?.()) // Lets undici finish first, because this code may run inside one of its callbacks.
   }
 
   /** Starts the attempt that has waited longest or, if none waits, keeps the slot for a later attempt. */
   #reuse(slot: Slot): void {
     const start = this.#waiting.shift()
     if (start !== undefined) {
-      queueMicrotask(() => start(slot)) // undici finishes first: this code may run inside one of its callbacks.
+      queueMicrotask(() => start(slot)) // Lets undici finish first, because this code may run inside one of its callbacks.
     } else {
       this.#idle.push(slot)
       if (this.#idle.length === this.#slots.length) for (const resolve of this.#drains.splice(0)) resolve()

@@ -34,10 +34,10 @@ export interface SenderOptions {
   /** The timeout of an attempt, including connecting, in milliseconds: at most 5000. Default 5000. */
   readonly timeoutMs?: number
   /**
-   * How long each address of a host may take to accept a connection before the next address is tried, in milliseconds: 10 to 5000, within
-   * `timeoutMs`. The last address gets the remaining time. Default: a fifth of `timeoutMs`, so 1000 for the default timeout. A slow link
-   * that needs more than the 250 ms of Node.js then still connects. Time also remains after four addresses that do not respond, such as
-   * those of a broken IPv6 network.
+   * How long each address of a host may take to accept a connection before the next address is tried, in milliseconds:
+   * 10 to 5000, within `timeoutMs`. The last address gets the remaining time. Default: a fifth of `timeoutMs`, so 1000
+   * for the default timeout. With this value, a slow link that needs more than 250 ms, the default of Node.js, still
+   * connects. Time also remains after four addresses that do not respond, such as those of a broken IPv6 network.
    */
   readonly addressTimeoutMs?: number
   /** Certificates of a private authority (PEM), trusted instead of the public authorities. */
@@ -112,7 +112,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   }
 }
 
-/** @param unsigned What to do to send unsigned requests, for the error text, such as `omit the option`. */
+/** @param unsigned The advice in the error text for unsigned requests, such as `omit the option`. */
 export function readKey(sharedSecret: unknown, unsigned: string): Key | undefined {
   requireSecret('sharedSecret', sharedSecret, `the secret, or ${unsigned} to send unsigned requests`)
   return createKeys(sharedSecret)[0]

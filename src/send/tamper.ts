@@ -38,7 +38,7 @@ export function tamper(bytes: Uint8Array, signature: string | undefined, way: Ta
   return { ...correct, ...WAYS[way](bytes, signature) }
 }
 
-/** The parts of a request that each way changes. */
+/** Functions that return the changed parts of a request, keyed by the way to change it. */
 const WAYS: Readonly<Record<Tampering, (bytes: Uint8Array, signature: string | undefined) => Partial<Tampered>>> = {
   'bad-signature': (_bytes, signature) => ({ signature: flipLastDigit(requireSignature(signature)) }),
   'wrong-secret': (bytes, signature) => ({ signature: sign(bytes, `not the secret ${requireSignature(signature)}`) }),

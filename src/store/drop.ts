@@ -36,7 +36,10 @@ export async function dropMatching(
   return changeSome(await findIds(deadLetters, filter), drop)
 }
 
-/** Finds all ids before any dead letter is changed, because a walk cannot continue from a dead letter that is gone. */
+/**
+ * Finds the ids of all dead letters that a filter selects. A change begins only afterwards, because a walk cannot
+ * continue from a dead letter that is gone.
+ */
 export async function findIds(
   deadLetters: Stored['deadLetters'],
   { olderThan = new Date(8.64e15), reason, matches = () => true }: StoredDeadLetterFilter = {},

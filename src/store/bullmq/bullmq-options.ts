@@ -42,8 +42,9 @@ export interface BullmqQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
   /** How long the id of a job is remembered, in milliseconds from its push. Default 24 hours. */
   readonly dedupeWindowMs?: number
   /**
-   * Whether to accept a Redis that deletes keys when its memory is full, which may delete jobs or the ids in the dedupe window. Default
-   * false: each call rejects with `queue_unavailable` while the `maxmemory-policy` of Redis is anything but `noeviction`.
+   * Whether to accept a Redis that deletes keys when its memory is full. Such a Redis may delete jobs or the ids in the
+   * dedupe window. Default false: each call rejects with `queue_unavailable` while the `maxmemory-policy` of Redis is
+   * anything but `noeviction`.
    */
   readonly allowEviction?: boolean
   /**

@@ -153,7 +153,7 @@ class BullmqStore implements Store {
     this.#held.delete(claim.id)
   }
 
-  /** As in BullMQ's own workers, the call that completes a job also claims the next one, with the same token. */
+  /** Completes a job and claims the next one in a single call, with the same token, as BullMQ's own workers do. */
   readonly finishAndClaim: NonNullable<Store['finishAndClaim']> = async (claim, { log: note }) => {
     const { job, token } = claim
     await this.#append(claim, note)
