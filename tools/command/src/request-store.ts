@@ -133,7 +133,7 @@ function connect(path: string): DatabaseSync {
   database.close()
   const found =
     id !== STORE_ID ? 'is another database' : version === VERSION ? 'has other tables' : `has version ${version}`
-  const rule = `It must be a store of \`hookline listen\`, version ${VERSION}, but it ${found}.`
+  const rule = `The file must be a store of \`hookline listen\`, version ${VERSION}, but it ${found}.`
   throw new Error(`${rule} Pass the path of a new file, or use the version of Hookline that wrote this file.`)
 }
 

@@ -254,8 +254,8 @@ export interface ReplayStatus {
 
 /**
  * The state of a message: `done` (handled, delivered or collected), `ignored` (no handler matches), `skipped` (its destination does
- * not send it), `waiting` (an attempt is due later, or is running), `failed` (the sender retries after the status of the answer),
- * `refused` (the answer was 4xx, so the sender does not retry) or `dead` (a dead letter).
+ * not send it), `waiting` (an attempt is due later, or is running), `failed` (the answer has a status after which the
+ * sender retries), `refused` (the answer was 4xx, so the sender does not retry) or `dead` (a dead letter).
  */
 export type RowState = 'done' | 'ignored' | 'skipped' | 'waiting' | 'failed' | 'refused' | 'dead'
 

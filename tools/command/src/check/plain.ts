@@ -6,7 +6,7 @@ import { type Base, type CaseRequest, DEFAULT_FORM, extras, type Form, now, plai
 import { listMistakes } from './mistakes.ts'
 
 export interface Found {
-  /** The form of the accepted message; undefined when no plain message is accepted. Without it, the other cases prove nothing. */
+  /** The form of the accepted message; undefined when no plain message is accepted. Then the other cases prove nothing. */
   readonly form?: Form
   readonly isGood: boolean
   readonly sentence: string

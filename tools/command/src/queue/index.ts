@@ -205,7 +205,7 @@ async function rewrite(
 ): Promise<void> {
   const [first] = how.encryption?.keys ?? []
   if (first === undefined)
-    throw new UsageError('rewrite needs --key-file FILE. It encrypts with the first key in the file.')
+    throw new UsageError('rewrite needs --key-file FILE. Pass a file whose first key is the key to encrypt with.')
   const what = `Encrypt the dead letters and the history of queue ${escaped(name)} with key ${first.id}`
   if (!yes && !(await confirm(`${what}? All processes that use the queue must already have this key.`)))
     throw new UsageError('You did not confirm, so nothing was changed.')

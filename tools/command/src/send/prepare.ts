@@ -56,7 +56,8 @@ export function addEdit(text: string, edits: readonly Edit[] = []): readonly Edi
   const path = field.split('.')
   if (path.includes(''))
     throw new InvalidArgumentError('It must be a field, an equals sign and a value, such as properties.total=12.')
-  if (path.includes('__proto__')) throw new InvalidArgumentError('A field must not be named __proto__.')
+  if (path.includes('__proto__'))
+    throw new InvalidArgumentError('A field must not be named __proto__. Pass another name.')
   return [...edits, { path, value: parseValue(value) }]
 }
 

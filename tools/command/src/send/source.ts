@@ -23,7 +23,7 @@ export interface Item {
 export interface Source {
   readonly what: string
   /**
-   * @param signal Ends the iteration when the signal is aborted.
+   * @param signal The iteration ends when this signal is aborted.
    * @throws UsageError when the source cannot be read or is empty, and when its only message is invalid or does not fit the edits.
    */
   items(signal: AbortSignal): AsyncGenerator<Item>

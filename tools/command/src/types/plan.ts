@@ -113,7 +113,7 @@ function isConfigEvent(value: unknown): value is JsonSchema {
   return isObject(value) && text(value.name) !== undefined && isObject(value.rules)
 }
 
-/** Reads an answer from Segment's Config API, which has all schemas in one object. */
+/** Reads an answer from Segment's Config API. The answer has all schemas in one object. */
 function partsOfConfig({ events, global, identify, group, identify_traits, group_traits }: JsonSchema): PlanPart[] {
   const ofEvents = (events as unknown[])
     .filter(isConfigEvent)

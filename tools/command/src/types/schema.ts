@@ -33,8 +33,8 @@ const VALUES: Readonly<Record<string, (value: unknown) => boolean>> = {
 }
 
 /**
- * Keywords to drop entirely if a part of their value is unsupported, because without that part they could refuse valid values. The lists
- * contain other keywords to drop along with each.
+ * Keywords to drop entirely if a part of their value is unsupported, because without that part they could refuse valid
+ * values. Each list names the other keywords to drop together with its keyword.
  */
 const INVERTED: Readonly<Record<string, readonly string[]>> = {
   not: [],
@@ -157,7 +157,7 @@ function listed(keywords: readonly string[]): string {
   return keywords.map((keyword) => `\`${keyword}\``).join(', ')
 }
 
-/** Returns the path of a property. */
+/** Returns the path of a property, such as `items[].sku`. An empty name becomes `''`. */
 export function join(path: string, name: string): string {
   const shown = name === '' ? "''" : name
   return path === '' ? shown : `${path}.${shown}`

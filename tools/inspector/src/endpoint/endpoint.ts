@@ -205,7 +205,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     const text = `The body must arrive within ${BODY_MS} ms. Send the request again.`
     refuseUnless(body !== TIMED_OUT, 503, text, { connection: 'close' })
     const given = tryParse(body.bytes)
-    refuseUnless(isObject(given), 400, 'The body must be a JSON object.')
+    refuseUnless(isObject(given), 400, 'The body must be a JSON object. Correct the body, then send the request again.')
     return given
   }
 

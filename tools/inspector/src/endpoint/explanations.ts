@@ -8,7 +8,7 @@ import { Refusal } from './answers.ts'
 
 /** The timeout of a provider of secrets, in milliseconds. */
 const SECRETS_MS = 5_000
-/** The default body limit of a receiver, in bytes. */
+/** The maximum size of a body to explain, in bytes: the default body limit of a receiver. */
 const MAX_BODY_BYTES = 512 * 1024
 /** The maximum number of secrets to try. */
 const MAX_SECRETS = 3
@@ -18,7 +18,8 @@ const MAX_BYTES = 40_000_000
 /**
  * @param receivers The receivers, keyed by name.
  * @param machine The system clock.
- * @returns A function that explains a refused signature. The function rejects with a Refusal when the secret cannot be read.
+ * @returns A function that explains a refused signature. The function rejects with a Refusal when the secret cannot be
+ *   read, or when the body is too large.
  */
 export function createExplain(receivers: ReadonlyMap<string, Receiver>, machine: Clock) {
   async function readSecrets({ part, path, headers }: Refused): Promise<readonly string[]> {

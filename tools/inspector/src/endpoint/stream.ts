@@ -11,7 +11,7 @@ import type { PageAnswer, PageRequest } from './listener.ts'
 /** A value that a stream sends after each change of the value. The stream also sends rows. */
 export interface Source {
   readonly name: Exclude<keyof StreamEvents, 'rows'>
-  /** Grows with each change. 0 means that there is nothing to send yet. */
+  /** A number that grows with each change. 0 means that there is nothing to send yet. */
   readonly version: number
   snapshot(): StreamEvents[Source['name']]
 }
@@ -25,7 +25,7 @@ const MAX_ROWS = 200
 const INTERVAL_MS = 200
 const HEARTBEAT_MS = 15_000
 const TYPE = 'text/event-stream'
-/** Keeps proxies and compressing middleware from buffering an event stream. */
+/** Headers that keep proxies and compressing middleware from buffering an event stream. */
 const UNBUFFERED = { 'x-accel-buffering': 'no', 'cache-control': 'no-store, no-transform' }
 
 /** @param clock The system clock, because streams must continue while the clock of the app stands still. */

@@ -46,8 +46,8 @@ export function withFilter(query: URLSearchParams, name: FilterName, value: stri
 }
 
 /**
- * Returns a filter for messages. A single row of a message must meet all conditions. If the query has a state but no part, this must be
- * the current row.
+ * Returns a filter for messages. A single row of a message must meet all conditions. If the query has a state but no
+ * part, the current row must meet them.
  */
 export function filterOf(query: URLSearchParams): (journey: Journey) => boolean {
   const wanted = FILTERS.map((name) => [name, query.get(name)?.trim().toLowerCase() ?? ''] as const)

@@ -54,7 +54,7 @@ export function Failure({ error }: { readonly error: string | undefined }) {
   )
 }
 
-/** Says that the user may only look. `what` is the beginning of the sentence, such as `Redriving and dropping need`. */
+/** Says that the user has only read access. `what` is the beginning of the sentence, such as `Redriving and dropping need`. */
 export function ReadOnly({ what }: { readonly what: string }) {
   return (
     <p class="muted">

@@ -1,4 +1,4 @@
-/** Folds rounds of attempts that differ from the previous round only in their times. */
+/** Folds rounds of attempts that repeat the previous round. Times, attempt numbers and stacks may differ. */
 
 import type { Step } from '../wire.ts'
 

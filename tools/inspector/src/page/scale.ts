@@ -3,8 +3,8 @@
 const MINUTE = 60_000
 
 /**
- * Returns the values to label on an axis that starts at 0: two to four steps of 1, 2 or 5 times a power of ten. The last value is at
- * least `max`.
+ * Returns the values to label on an axis that starts at 0: at most three steps of 1, 2 or 5 times a power of ten. The
+ * last value is at least `max`.
  *
  * @param unit With `count`, the values are whole numbers. With `duration`, they are milliseconds, and long durations have steps of minutes.
  */

@@ -37,7 +37,7 @@ interface StoredItemProps {
   readonly stack?: string | undefined
   readonly isSelected: boolean
   readonly onSelect: () => void
-  /** The actions for the message; empty when the user may only look. */
+  /** The actions for the message; empty when the user has only read access. */
   readonly actions: readonly (readonly [{ readonly verb: string; readonly style?: string }, run: () => void])[]
   readonly children: ComponentChildren
 }

@@ -21,7 +21,7 @@ export interface EndpointSettings {
   readonly verifier?: { readonly secret: string; readonly findReason: FindReason } | undefined
   readonly script?: FailScript | undefined
   readonly forwarder?: Forwarder | undefined
-  /** Stores a request. Called once the request has been answered, or once it is certain that the request will not be answered. */
+  /** Stores a request that has been answered, or that certainly will not be answered. */
   keep(request: KeptRequest): void
 }
 
