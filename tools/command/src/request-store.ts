@@ -134,7 +134,8 @@ function connect(path: string): DatabaseSync {
   const found =
     id !== STORE_ID ? 'is another database' : version === VERSION ? 'has other tables' : `has version ${version}`
   const rule = `The file must be a store of \`hookline listen\`, version ${VERSION}, but it ${found}.`
-  throw new Error(`${rule} Pass the path of a new file, or use the version of Hookline that wrote this file.`)
+  const other = id === STORE_ID ? ', or use the version of Hookline that wrote this file' : ''
+  throw new Error(`${rule} Pass the path of a new file${other}.`)
 }
 
 const IDENTITY = `

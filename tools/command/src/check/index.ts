@@ -56,8 +56,8 @@ async function check(url: URL | undefined, options: Options): Promise<void> {
   const base = { form: { ...DEFAULT_FORM, fields: request.fields }, secret, headers, request }
   const count = cases.reduce((sum, each) => sum + each.requests(base).length, 1) // The number of requests that a correct endpoint gets.
   const what = `about ${count} signed and forged messages of users named hookline-check-<random>`
-  note(escaped(`Checks ${cases.length} cases. Sends ${what} to ${url.origin}${url.pathname}.`))
-  note('The endpoint handles the authentic ones, and may log refusals of the others.')
+  const effect = 'The endpoint handles the authentic ones, and may log refusals of the others.'
+  note(escaped(`Sends ${what} for ${cases.length} cases to ${url.origin}${url.pathname}. ${effect}`))
   await confirmRemote(url, what, options.yes)
 
   const signal = interruption()
