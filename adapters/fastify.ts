@@ -95,7 +95,10 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
   }) as unknown as FastifyServePlugin
 }
 
-/** Names the most common content type, because with only `*`, Fastify would parse the header `content-type` of every request. */
+/**
+ * The content types that the parser accepts. The list names the most common type, because with only `*`, Fastify would
+ * parse the header `content-type` of every request.
+ */
 const ANY_TYPE = ['application/json', '*']
 
 /**
@@ -126,7 +129,7 @@ function respond(handle: Handle, path: string | undefined, request: FastifyReque
       reply.headers(headersFor(answer, raw))
       reply.send(Buffer.from(answer.body)) // Sent as bytes, because Fastify would add a charset to text.
     } catch {
-      reply.raw.destroy() // Fastify or a hook threw. A closed connection is better than no answer.
+      reply.raw.destroy() // Fastify or a hook threw. The client must not wait for an answer that never comes.
     }
   }
   incoming.answerWith(handle, done, fail)

@@ -139,8 +139,8 @@ function notHttp(event: unknown): TypeError {
 }
 
 /**
- * Returns whether the bytes are all that the client sent. They are not if their number differs from
- * `content-length`, or if they contain U+FFFD, which replaces bytes that are not UTF-8.
+ * Returns whether the bytes are exactly those that the client sent. Bytes are missing or replaced if their number
+ * differs from `content-length`, or if they contain U+FFFD, which replaces bytes that are not UTF-8.
  */
 function isComplete(bytes: Buffer, length: EndpointHeaders[string]): boolean {
   return (length === undefined || Number(length) === bytes.length) && !bytes.includes('\ufffd')

@@ -8,7 +8,8 @@ export { isRetryable, nextDelay } from './send/schedule.ts'
 export { RETRY_WINDOW_MS } from './protocol/limits.ts'
 export { walkLetters } from './store/walk.ts'
 
-// The inspector shows what a receiver and a collector do not expose: schemas, routes, and which secret matches a signature.
+// The inspector shows what a receiver and a collector do not expose: schemas, the call type of each path, and which
+// secret matches a signature.
 export { ROUTES } from './collect/routes.ts'
 export { schemasOf, secretsOf } from './receive/inspected.ts'
 

@@ -73,7 +73,7 @@ export function refuseOtherHost(subpath: Subpath, needed: string, ...args: reado
   throw invalidOption(subpath, `must be called with ${needed}`, found, `Import \`serve\` from '${right}'${advice}.`)
 }
 
-/** Throws a TypeError that names the other host, if it is recognised. */
+/** Throws a TypeError. If another host called the handler, the error names the import for that host. */
 function refuse(subpath: Subpath, needed: string, ...args: readonly unknown[]): never {
   refuseOtherHost(subpath, needed, ...args)
   const advice = 'Mount the function that `serve` returns. In a test, pass the same arguments as the host.'

@@ -26,7 +26,7 @@ export function send(outgoing: NodeOutgoing, answer: EndpointAnswer, incoming: N
     response.writeHead(status, status === 204 ? headers : { ...headers, 'content-length': length })
     response.end(incoming.method === 'HEAD' ? undefined : body)
   } catch {
-    response.destroy() // Other code that wraps the response threw. A closed connection is better than an answer that never ends.
+    response.destroy() // A wrapper of the response threw. A closed connection is better than an answer that never ends.
   }
 }
 

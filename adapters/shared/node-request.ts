@@ -77,9 +77,9 @@ export class NodeRequest implements EndpointRequest, Reading {
   }
 
   /**
-   * Answers the request in the next tick. Hot path: node:http emits a request before it parses the rest of the chunk, so by the next tick,
-   * a small body has arrived and can be read without waiting (bench/METHOD.md). If a listener has already started to read the body, answers
-   * immediately, because a later reader would miss the beginning.
+   * Answers the request in the next tick. Hot path: node:http emits a request before it parses the rest of the chunk,
+   * so by the next tick, a small body has arrived and can be read without waiting (bench/METHOD.md). If a listener has
+   * already started to read the body, the method answers immediately, because a later reader would miss the beginning.
    *
    * @param done Receives the answer; undefined for a request that is not for the endpoint.
    * @param fail Receives an error that the endpoint or `done` threw. `done` throws, for example, if the response of a test lacks methods.

@@ -59,9 +59,10 @@ export interface BatchFailure {
 }
 
 /**
- * Reads which calls the answer to a batch lists as refused: `{"accepted":19,"refused":[{"index":0,"code":"call_invalid","path":"event"}]}`.
- * An item with a `count` stands for that many calls from its index on. An answer in any other form, such as that of another collection
- * service, lists none. If an answer mentions refused calls but is cut off or broken, every call may have been refused.
+ * Reads which calls the answer to a batch lists as refused. An example of an answer is
+ * `{"accepted":19,"refused":[{"index":0,"code":"call_invalid","path":"event"}]}`. An item with a `count` stands for
+ * that many calls from its index on. An answer in any other form, such as that of another collection service, lists
+ * none. If an answer mentions refused calls but is cut off or broken, every call may have been refused.
  */
 export function readFailures(body: string, calls: readonly BufferedCall[], attempts: number): readonly BatchFailure[] {
   if (!body.includes('"refused"')) return []
@@ -122,7 +123,7 @@ export function showCount(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
-/** Returns whether a value from the wire looks like a name, so that it may be printed. */
+/** Returns whether a value from the wire looks like a name. An error may quote only such a value. */
 function isPrintable(value: unknown): value is string {
   return typeof value === 'string' && /^[\w.[\] -]{1,100}$/.test(value)
 }

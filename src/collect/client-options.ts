@@ -30,7 +30,7 @@ export type WhenFull = 'throw' | 'drop_oldest'
 
 /** Options of `createClient` ("Go client library", Client settings). */
 export interface ClientOptions {
-  /** The full URL that batches are posted to, exactly as given: `https://analytics.example.com/v1/batch`. */
+  /** The full URL that batches are posted to, such as `https://analytics.example.com/v1/batch`. The client adds no path. */
   readonly endpoint: string
   /**
    * The maximum number of calls in a batch. The client flushes when this many calls are waiting. Default 20, or

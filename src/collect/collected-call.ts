@@ -163,8 +163,9 @@ function wrongKind(field: string, kind: string, call: Json): HooklineError {
 }
 
 /**
- * The maximum nesting depth of a call: far more than real calls have, and far less than the stack allows. JSON.parse reads any depth, but
- * JSON.stringify overflows the stack after a few thousand levels. A message that did so at every attempt would be retried in vain.
+ * The maximum nesting depth of a call: far more than real calls have, and far less than the stack allows. JSON.parse
+ * reads any depth, but JSON.stringify overflows the stack after a few thousand levels, so a deeper message would fail
+ * at every attempt to send it.
  */
 export const NESTING_LIMIT = 500
 

@@ -66,8 +66,8 @@ export interface Collector extends Endpoint {
    */
   update(changes: CollectorChanges): void
   /**
-   * Adds an observer, whose methods are called with each request that this collector answers. A collector can have several observers.
-   * Returns a function that removes this observer.
+   * Adds an observer, whose methods are called for each request that this collector answers. A collector can have
+   * several observers. Returns a function that removes this observer.
    *
    * @throws TypeError that names the method, if it is not a function or its name is unknown.
    */

@@ -61,7 +61,7 @@ class CallRecorder implements Undelivered {
       timing: { clock, deadlines: createDeadlines(timeoutMs, background) },
       maxRetries,
       random,
-      clock: background, // A timer between attempts must not keep the process alive; only the timer of `flush` does.
+      clock: background, // A wait between attempts must not keep the process alive by itself.
     }
     this.#buffer = new CallBuffer(settings, route, this.#reports.report, () => unwatch(this))
   }

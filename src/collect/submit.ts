@@ -38,7 +38,7 @@ function isTemporary(failure: unknown): boolean {
   return failure instanceof HooklineError && failure.status === 503
 }
 
-/** Submits a notification for each source. The timestamps of all notifications differ. */
+/** Submits a `delete` notification for each source. The timestamps of all notifications differ. */
 export async function requestDeletion(
   clock: Clock,
   userId: string,

@@ -131,7 +131,7 @@ const HANDLER_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
 /**
  * Checks a secret. The error does not show it.
  *
- * @param secret The secret to pass. Follows the word "Pass" in the error.
+ * @param secret What to pass, in words: `the write key of the source`. Follows the word "Pass" in the error.
  */
 export function requireSecret(name: string, value: unknown, secret: string): asserts value is string {
   if (typeof value === 'string' && value !== '') return

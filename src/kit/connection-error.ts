@@ -4,7 +4,7 @@ import { describeError } from '../protocol/error.ts'
 
 /** The reason why an attempt got no complete response. */
 export type AttemptError =
-  /** There was no complete response in time, including the time to connect. A sender waits 5 seconds. */
+  /** No complete response arrived in time. A sender waits 5 seconds, including the time to connect. */
   | 'timeout'
   /** The TLS handshake failed, or the certificate has expired, is for another host, or cannot be verified. */
   | 'tls'

@@ -68,8 +68,8 @@ export function createDeadlines(ms: number, clock: Clock): Deadlines {
 }
 
 /**
- * Creates deadlines that each have their own timer, because workerd would end a shared timer with the request that set it. `since` is
- * ignored, because the workerd clock stands still while code runs.
+ * Creates deadlines that each have their own timer, because workerd would end a shared timer with the request that set
+ * it. `set` ignores its argument `since`, because the workerd clock stands still while code runs.
  */
 function createSeparateDeadlines(ms: number, clock: Clock): Deadlines {
   return {

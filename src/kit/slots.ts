@@ -12,7 +12,7 @@ export function createSlots<T>() {
     get size(): number {
       return items.length - free.length
     },
-    /** Returns the slot of the item, for `remove`. */
+    /** Adds an item, and returns its slot, which `remove` needs. */
     add(item: T): number {
       const slot = free.pop() ?? items.length
       items[slot] = item

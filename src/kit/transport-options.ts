@@ -32,7 +32,7 @@ function splitCertificates(file: unknown): readonly string[] {
 /**
  * Checks the option `dispatcher`.
  *
- * @param others The options that have no effect with a dispatcher, each with whether it is set.
+ * @param others The options that have no effect with a dispatcher. Each value says whether the option is set.
  */
 export function requireDispatcher(dispatcher: unknown, others: Readonly<Record<string, boolean>>): void {
   if (dispatcher === undefined) return

@@ -77,13 +77,15 @@ export interface InspectedQueue {
   /** Lists the messages that were handled, oldest first. */
   history(filter?: HistoryFilter): AsyncIterable<HandledMessage>
   /**
-   * Pushes copies of handled messages to the queue, like `replay` of a receiver. Unlike a receiver, it does not know the handlers: it also
-   * pushes copies that none of the handlers in `handlers` match. The process that claims such a copy completes it without a handler.
+   * Pushes copies of handled messages to the queue, like `replay` of a receiver. Unlike a receiver, this method does
+   * not know the handlers. It also pushes copies that match none of the handlers in `handlers`. The process that claims
+   * such a copy completes it without a handler.
    */
   replay(options?: ReplayOptions): Promise<Replay>
   /**
-   * Makes all processes of the queue stop claiming messages, within 2 seconds after the call resolves and until {@link resume} is called.
-   * Running handlers continue, messages are still stored, and `paused` of `health()` is true.
+   * Makes all processes of the queue stop claiming messages until {@link resume} is called. They stop within 2 seconds
+   * after the promise resolves. Running handlers continue, messages are still stored, and `paused` of `health()` is
+   * true.
    *
    * @throws TypeError (as a rejection) for an engine without marks.
    */

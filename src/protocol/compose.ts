@@ -65,8 +65,8 @@ function complete(
 }
 
 /**
- * Serialises a message to the bytes that are signed and sent. The bytes of an alias name its ids `Previous ID` and
- * `User ID` ("Outbound event delivery", Delivered message fields).
+ * Serialises a message to the bytes that are signed and sent. The bytes of an alias contain `Previous ID` in place of
+ * `previousId`, and `User ID` in addition to `userId` ("Outbound event delivery", Delivered message fields).
  */
 export function serialise(message: Message): Buffer {
   if (message.type !== 'alias') return Buffer.from(JSON.stringify(message))

@@ -1,4 +1,4 @@
-/** The numbers and names that the protocol sets or that follow from them, each with its source. */
+/** The limits, times and names that the specification sets, and those that Hookline adds. */
 
 /** How long an endpoint may take to answer a request, in milliseconds ("Outbound event delivery", Limits). */
 export const RESPONSE_TIME_MS = 5_000

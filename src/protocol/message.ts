@@ -126,7 +126,7 @@ export interface GroupMessage<Traits = Fields | undefined> extends Common, Actor
 /** Requests the deletion of a user's data. Start your own deletion when it arrives. The message carries no `version`. */
 export interface DeleteMessage extends Common {
   readonly type: 'delete'
-  /** The identifier of the user whose data to delete. */
+  /** The identifier of the user whose data must be deleted. */
   readonly userId: string
   readonly anonymousId?: string | null
 }

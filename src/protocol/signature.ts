@@ -14,7 +14,7 @@ export interface Key {
  * Signs a body.
  *
  * @param body The exact bytes that will be sent; text is encoded as UTF-8.
- * @param secret The shared secret, not empty.
+ * @param secret The shared secret, which must not be empty.
  * @returns The value of `X-Signature`: the HMAC-SHA1 of the bytes as 40 lowercase hexadecimal digits
  *   ("Outbound event delivery", Authentication 2).
  * @throws TypeError for a body that is neither bytes nor text, and for an empty secret.

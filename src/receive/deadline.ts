@@ -65,8 +65,8 @@ export class Deadline {
   }
 
   /**
-   * Starts a stage. If the deadline passes during the stage, its error is that of the stage. Throws the error of the deadline if it has
-   * already passed.
+   * Starts a stage, which decides the error if the deadline passes during the stage. Throws the error of the deadline
+   * if the deadline has already passed.
    */
   startStage(stage: Stage): void {
     if (this.#error !== undefined) throw this.#error
@@ -112,7 +112,7 @@ export class Deadline {
     this.#timer ??= this.#deadlines.set(() => this.pass(), this.#since)
   }
 
-  /** Ends the innermost wait with an error, and aborts the signal. Default: the error of the stage. */
+  /** Ends the innermost wait with an error, and aborts the signal. Without `error`, the stage decides the error. */
   pass(error: HooklineError = createLateError(this.#stage)): void {
     if (this.#isOver) return
     this.#error = error

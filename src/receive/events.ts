@@ -116,8 +116,8 @@ export interface FailedEvent extends Omit<HandledEvent, 'message'> {
    */
   readonly message: ReceivedMessage | undefined
   /**
-   * The number of this attempt, counted from 1; always 1 without an inbox. For a message that is unreadable or whose claims were lost too
-   * often, the number of attempts so far, which may be 0.
+   * The number of this attempt, counted from 1; always 1 without an inbox. If the message is unreadable or its claims
+   * were lost too often, this is the number of attempts so far, which may be 0.
    */
   readonly attempt: number
   readonly error: HooklineError
@@ -152,7 +152,7 @@ export interface AnsweredEvent {
 export interface ForgottenEvent {
   /** The ids as they were passed to `forget`, or the ids of users in the message that was dropped. */
   readonly ids: string | readonly string[]
-  /** The source whose messages to delete; undefined for all sources. */
+  /** The source whose messages must be deleted; undefined for all sources. */
   readonly source: string | undefined
 }
 

@@ -4,8 +4,9 @@ import { describeError, HooklineError } from '../protocol/error.ts'
 import { locateIssues } from './schema-issues.ts'
 
 /**
- * Explains an error to the owner of the endpoint: the value that the first failed handler threw, or where a value does not match its
- * schema. The sender gets only the message of the error. Never throws, whatever value it gets.
+ * Explains an error to the owner of the endpoint: describes the value that the first failed handler threw, or says
+ * where a value does not match its schema. The sender gets only the message of the error. Never throws, whatever value
+ * it gets.
  */
 export function explainError(thrown: unknown): string {
   if (!(thrown instanceof HooklineError)) return describeError(thrown)

@@ -10,8 +10,8 @@ import { readSignature } from './signature-forms.ts'
 /** Options of {@link explainSignature}. */
 export interface ExplainSignatureOptions {
   /**
-   * Whether the result contains the signature that these bytes should have. Anyone who sees this signature can send these bytes as
-   * authentic.
+   * Whether the result contains the signature that these bytes should have. Anyone who sees this signature can make a
+   * receiver accept these bytes.
    *
    * @default false
    */
