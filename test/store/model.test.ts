@@ -57,6 +57,15 @@ const COMPLETED_TWICE: Step[] = [
   { call: 'finish', which: [3], number: 2_997 },
 ]
 
+/** A dead letter for which there is no room, because as many jobs as `maxJobs` wait. */
+const REDRIVEN_WITHOUT_ROOM: Step[] = [
+  { call: 'push', which: Array.from({ length: settings.maxJobs }, (_, index) => index), number: 0 },
+  { call: 'claim', which: [0], number: 0 },
+  { call: 'finish', which: [0], number: 7 },
+  { call: 'push', which: [settings.maxJobs], number: 0 },
+  { call: 'redrive', which: [0], number: 0 },
+]
+
 function outcomeOf(number: number, now: number): Outcome {
   const retryState = number % 2 === 0 ? { retryState: bytes(`${number}`) } : {}
   const outcomes: Outcome[] = [
@@ -220,7 +229,7 @@ it('in memory', async () => {
   const open = (clock: ManualClock) => createMemoryStore({ ...settings, clock }) as QueueStore
   await fc.assert(
     fc.asyncProperty(steps, (given) => compareWithModel(given, open)),
-    { numRuns: runs(50) },
+    { numRuns: runs(51), examples: [[REDRIVEN_WITHOUT_ROOM]] },
   )
 })
 
@@ -239,7 +248,10 @@ it('in a file, whose counts are those of its rows', async () => {
     )
     database.close()
   }
-  await fc.assert(fc.asyncProperty(steps, run), { numRuns: runs(6), examples: [[COMPLETED_TWICE]] })
+  await fc.assert(fc.asyncProperty(steps, run), {
+    numRuns: runs(7),
+    examples: [[COMPLETED_TWICE], [REDRIVEN_WITHOUT_ROOM]],
+  })
 })
 
 function countsIn(database: DatabaseSync, name: string): object {

@@ -1,7 +1,7 @@
 /** Which tests testQueue() returns, what fails those whose queue was described wrongly, and faults that they must notice. */
 
 import { AssertionError } from 'node:assert/strict'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { manualClock, type TestQueueOptions, testQueue } from '../../src/testing.ts'
 import { createFaulty, FAULTS, type Fault, PROMISED } from './test-queue-faults.ts'
@@ -33,6 +33,16 @@ test('a test fails without the other queue that it needs', async () => {
   expect(await failures('durable')).not.toContain('passed')
   expect(`${await failures('durable')}`).toContain('must be tested with `another`, which opens a second queue.')
   for (const failure of await failures('lease')) expect(failure).toContain('must be tested with `stalled`')
+})
+
+test('a test that fails closes its queue, and disposes of it', async () => {
+  const tested = { ...create(), dispose: vi.fn(async () => {}) }
+  const durable = testQueue(() => tested).find(({ name }) => name.startsWith('durable: '))
+
+  await expect(durable?.run()).rejects.toBeInstanceOf(AssertionError)
+
+  expect(tested.dispose).toHaveBeenCalledOnce()
+  await expect(tested.queue.counts()).rejects.toMatchObject({ code: 'shutting_down' })
 })
 
 test('an option that does not exist is refused', () => {

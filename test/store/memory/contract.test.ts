@@ -110,6 +110,18 @@ describe('the bounds of a queue in memory', () => {
   })
 })
 
+it('a retry that is forgotten is counted no more', async () => {
+  const { queue, clock, work } = setUp()
+  work(() => ({ retryAt: new Date(clock.now() + 1000) }))
+  const [job, other] = [jobOf(), jobOf()]
+  await queue.push([job, other])
+  await queue.drain()
+
+  await queue.forget(({ id }) => id === job.id)
+
+  expect(await queue.counts()).toMatchObject({ waiting: 1, retrying: 1 })
+})
+
 describe('the time of a queue in memory', () => {
   it('is one timer, for the earliest, and none when nothing waits or nobody works', async () => {
     const { clock, queue, work } = setUp()

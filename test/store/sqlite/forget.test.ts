@@ -127,6 +127,15 @@ describe('a user who is forgotten', () => {
     expect(await dropped).toBe(600) // A wait in this thread would take the 60 seconds.
   })
 
+  it('is found among more jobs than one step looks at', async () => {
+    const { open } = setUp()
+    const queue = open()
+    const bodies = Array.from({ length: 5_500 }, (_, index) => (index % 1_000 === 999 ? 'ada-secret' : 'bob-secret'))
+    await queue.push(bodies.map((body) => jobOf(body)))
+
+    expect(await queue.forget(isOfAda)).toEqual({ deleted: 5, active: 0 })
+  })
+
   it('whose jobs a process had when it died is forgotten where no process works', async () => {
     const { path, open } = setUp()
     const dead = openAs(path, 0xabc)

@@ -68,6 +68,15 @@ describe('an inbox', () => {
     expect((await inbox.run('dead', '--limit', '1')).stdout).toMatch(/1 more.*--limit/)
   })
 
+  it('lists the newest dead letters of an error when --limit leaves some out', async () => {
+    const [older, newer] = (await inbox.letters()) as [Letter, Letter]
+
+    const { stdout } = await inbox.run('dead', '--reason', 'handler_failed', '--limit', '1')
+
+    expect(stdout).toContain(newer.id)
+    expect(stdout).not.toContain(older.id)
+  })
+
   it('shows a dead letter, without what could log someone in', async () => {
     const [{ id }] = (await inbox.letters()) as [Letter]
 
