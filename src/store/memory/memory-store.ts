@@ -251,6 +251,7 @@ class MemoryStore implements Store {
   }
 
   #requireRoom(jobs: number, bytes: number): void {
+    if (jobs === 0) return // The queue may be over `maxBytes` already, because retry states are always kept.
     const { maxJobs, maxBytes } = this.#settings
     const allJobs = this.#entries.size + jobs
     const allBytes = this.#entryBytes + bytes

@@ -47,10 +47,12 @@ describe('the bounds of a queue in memory', () => {
     const retryState = new Uint8Array(20)
     work((job) => (job.claimCount < 3 ? { retryAt: new Date(clock.now() + 1000), retryState } : done))
     await expect(queue.push([jobOf(101)])).rejects.toThrow(/orders.*maxBytes allows 100\./)
-    await queue.push([jobOf(60)])
+    const job = jobOf(60)
+    await queue.push([job])
     await queue.push([jobOf(40, { notBefore: new Date(clock.now() + 60_000) })])
     await expect(queue.push([jobOf(1)])).rejects.toMatchObject(full)
     await queue.drain() // The retryState takes it over the bound: what was accepted is not refused.
+    await queue.push([job]) // A copy needs no room.
     await clock.advance(1000)
     await queue.drain()
     await expect(queue.push([jobOf(0)])).rejects.toMatchObject(full)
