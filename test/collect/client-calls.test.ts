@@ -3,6 +3,7 @@
 import { describe, expect, it, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import type { Client } from '../../src/client.ts'
+import { throwing } from '../support/throwing.ts'
 import { settle, setUp } from './dispatcher.ts'
 
 type Method = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias'
@@ -56,14 +57,10 @@ describe('a call', () => {
     },
   )
 
-  it.each(METHODS.filter((method) => method !== 'alias'))(
-    '%s · a userId of null stands beside an anonymousId',
-    async (method) => {
-      const ids = { userId: null, anonymousId: 'a-1' }
-
-      expect(await travel(method, { ...COMPLETE[method], ...ids })).toMatchObject(ids)
-    },
-  )
+  it('has a userId of null beside an anonymousId', async () => {
+    const call = { userId: null, anonymousId: 'a-1' }
+    expect(await travel('identify', call)).toMatchObject(call)
+  })
 
   it.each(METHODS)('%s · is given its type, a random messageId, the time, and the library', async (method) => {
     const { version } = manifest
@@ -109,20 +106,18 @@ describe('required fields, checked at the call', () => {
     ['Page · Category is text', 'page', { ...user, category: 7 }, 'category'],
     ['Page · Traits and properties', 'page', { ...user, traits: {}, properties: {} }, 'traits'],
     ['Page · Timestamp is ISO 8601', 'page', { ...user, timestamp: 'yesterday' }, 'timestamp'],
-    ['Page · Timestamp is a valid Date', 'page', { ...user, timestamp: new Date(Number.NaN) }, 'timestamp'],
     ['Page · Context is an object', 'page', { ...user, context: 'x' }, 'context'],
     ['Screen · one of UserId or AnonymousId', 'screen', { name: 'Cart' }, 'userId'],
     ['Group · one of UserId or AnonymousId', 'group', { groupId: 'g' }, 'userId'],
     ['Group · GroupId', 'group', user, 'groupId'],
     ['Alias · UserId', 'alias', { previousId: 'p' }, 'userId'],
-    ['Alias · UserId is not null', 'alias', { userId: null, previousId: 'p' }, 'userId'],
     ['Alias · PreviousId', 'alias', user, 'previousId'],
     ['Alias · an AnonymousId is no UserId', 'alias', { anonymousId: 'a', previousId: 'p' }, 'userId'],
     ['Alias · one PreviousId, in both spellings', 'alias', { ...alias, 'Previous ID': 'q' }, 'Previous ID'],
-    ['Alias · one UserId, in both spellings', 'alias', { ...alias, 'User ID': 7 }, 'User ID'],
     ['any · MessageId is text', 'track', { ...track, messageId: 7 }, 'messageId'],
     ['any · Integrations is an object', 'track', { ...track, integrations: ['Webhooks'] }, 'integrations'],
-    ['any · none has a toJSON, which would travel in its place', 'track', { ...track, toJSON: () => {} }, 'toJSON'],
+    ['any · none has a toJSON, which would travel in its place', 'track', { ...track, toJSON() {} }, 'toJSON'],
+    ['any · nor have its objects', 'track', { ...track, properties: { toJSON() {} } }, 'properties'],
   ])('%s', (_row, method, call, field) => {
     expect(refusal(method, call).message).toContain(`: \`${field}\` `)
   })
@@ -141,17 +136,15 @@ describe('required fields, checked at the call', () => {
 
 describe('a call is written down at once', () => {
   test('what the caller changes afterwards does not matter', async () => {
-    const { client, batches } = setUp()
-    const properties = { total: 1, items: ['a'] }
-    const call = { userId: 'user-1', event: 'E', properties }
+    const { client, calls } = setUp()
+    const call = { userId: 'user-1', event: 'E', properties: { items: ['a'] } }
 
     client.track(call)
-    properties.total = 2
-    properties.items.push('b')
+    call.properties.items.push('b')
     call.event = 'F'
     await client.flush()
 
-    expect(batches()[0]?.[0]).toMatchObject({ event: 'E', properties: { total: 1, items: ['a'] } })
+    expect(calls()).toMatchObject([{ event: 'E', properties: { items: ['a'] } }])
   })
 
   test('a getter is asked once: what is checked is what travels', async () => {
@@ -169,42 +162,16 @@ describe('a call is written down at once', () => {
   })
 
   const cause = new Error('not now')
-  const throwing = (name: string) =>
-    Object.defineProperty({}, name, {
-      enumerable: true,
-      get() {
-        throw cause
-      },
-    })
+  const broken = Object.defineProperty({}, 'userId', { enumerable: true, get: throwing(cause) })
 
   test('a getter of the call that throws is a TypeError with its cause', () => {
-    expect(refusal('track', throwing('userId')).cause).toBe(cause)
+    expect(refusal('track', broken).cause).toBe(cause)
   })
-
-  test.each(['properties', 'traits', 'context', 'integrations'])(
-    '%s with a toJSON of their own, or with a getter that throws, are a TypeError that names them',
-    (field) => {
-      const own = { toJSON: () => undefined }
-      const inherited = Object.create(Object.assign(Object.create(null), own))
-
-      for (const value of [own, inherited, throwing('x')]) {
-        expect(refusal('identify', { userId: 'u', [field]: value }).message).toContain(`: \`${field}\` `)
-      }
-
-      expect(refusal('identify', { userId: 'u', [field]: throwing('x') }).cause).toBe(cause)
-    },
-  )
-
-  const circular: Record<string, unknown> = {}
-  circular.self = circular
-  let deep: unknown = 1
-  for (let depth = 0; depth < 100_000; depth++) deep = [deep]
 
   test.each([
     ['a BigInt', { n: 1n }],
-    ['a circle', circular],
-    ['too deep a nest', { deep }],
-  ])('%s is a TypeError that names the field, with its cause', (_name, properties) => {
+    ['a getter that throws', broken],
+  ])('%s in a field is a TypeError that names the field, with its cause', (_name, properties) => {
     const error = refusal('track', { userId: 'u', event: 'E', properties })
     expect(error.message).toContain(': `properties` ')
     expect(error.cause).toBeInstanceOf(Error)

@@ -1,17 +1,16 @@
 import { describe, expect, it, test } from 'vitest'
-import type { ClientOptions } from '../../src/client.ts'
 import { type Answer, eventsOf, numbered, settle, setUp } from './dispatcher.ts'
 
 describe('a batch request', () => {
-  it('is a POST of JSON, authenticated with the write key', async () => {
-    const { client, requests } = setUp()
+  it('is a POST of JSON, authenticated with the write key, and taken with any 2xx', async () => {
+    const { client, requests, failures } = setUp([204])
 
     client.track(numbered(0))
     client.identify({ userId: 'user-1' })
     await client.flush()
 
     const [request, ...others] = requests
-    expect(others).toEqual([])
+    expect([others, failures]).toEqual([[], []])
     expect(request?.method).toBe('POST')
     expect(request?.headers).toEqual({
       authorization: `Basic ${Buffer.from('write-key:').toString('base64')}`,
@@ -24,23 +23,19 @@ describe('a batch request', () => {
     })
   })
 
-  it.each([
-    'https://analytics.example.com/v1/batch',
-    'http://127.0.0.1:8080/',
-    'https://example.com/collect/?token=a%20b',
-  ])('Endpoint · %s is posted to as given', async (endpoint) => {
-    const { client, requests } = setUp([], { endpoint })
-    client.track(numbered(0))
-    await client.flush()
-    expect(requests).toMatchObject([{ url: endpoint }])
-  })
+  it.each(['http://127.0.0.1:8080/', 'https://example.com/collect/?token=a%20b'])(
+    'Endpoint · %s is posted to as given',
+    async (endpoint) => {
+      const { client, requests } = setUp([], { endpoint })
+      client.track(numbered(0))
+      await client.flush()
+      expect(requests).toMatchObject([{ url: endpoint }])
+    },
+  )
 
   it('is one of four that are on their way at once, each with calls in their order', async () => {
-    const { client, clock, requests, batches } = setUp(Array(4).fill('hang'), {
-      flushAt: 2,
-      timeoutMs: 100,
-      maxRetries: 0,
-    })
+    const options = { flushAt: 2, timeoutMs: 100, maxRetries: 0 }
+    const { client, clock, requests, batches } = setUp(Array(4).fill('hang'), options)
 
     for (let index = 0; index < 10; index++) client.track(numbered(index))
     await settle()
@@ -61,10 +56,7 @@ describe('a batch request', () => {
 })
 
 describe('a batch', () => {
-  it.each<[Answer]>([
-    [Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })],
-    ...[408, 429, 500, 599].map((status): [Answer] => [status]),
-  ])('is posted again, the same bytes, after %s', async (answer) => {
+  it.each<Answer>([new Error('read ECONNRESET'), 503])('is posted again, the same bytes, after %s', async (answer) => {
     const { client, clock, failures, requests } = setUp([answer, answer])
     client.track(numbered(0))
     await clock.advance(60_000)
@@ -87,14 +79,7 @@ describe('a batch', () => {
     expect(requests).toHaveLength(2)
   })
 
-  it('is delivered by any 2xx', async () => {
-    const { client, failures, requests } = setUp([200, 299], { flushAt: 1 })
-    for (const index of [0, 1]) client.track(numbered(index))
-    await client.flush()
-    expect([requests.length, failures]).toEqual([2, []])
-  })
-
-  it.each([300, 307, 400, 401, 413, 499])('is given up after %i', async (status) => {
+  it.each([300, 401])('is given up after %i', async (status) => {
     const { client, failures, requests } = setUp([status])
     client.track(numbered(0))
     await client.flush()
@@ -121,19 +106,16 @@ describe('a retry', () => {
 
   it.each([
     ['seconds', '7', 7],
-    ['an HTTP date', 'Thu, 15 Jan 2026 09:30:09 GMT', 9],
     ['no sooner than asked, and no later than five minutes', '86400', 300],
     ['less than the backoff, which counts then', '0', 1],
-    ['neither, which says nothing', 'soon', 1],
   ])('waits for Retry-After: %s', async (_name, header, seconds) => {
     const answer = { status: 429, headers: { 'retry-after': header } }
     expect(await waitsOf([answer])).toEqual([seconds])
   })
 
-  test.each<[string, Partial<ClientOptions>, number]>([
+  test.each([
     ['10 times by default', {}, 11],
     ['as often as given', { maxRetries: 2 }, 3],
-    ['never', { maxRetries: 0 }, 1],
   ])('comes %s, then the batch has failed', async (_often, options, attempts) => {
     const { client, clock, failures, requests } = setUp(Array(20).fill(503), options)
 
@@ -141,11 +123,7 @@ describe('a retry', () => {
     await clock.advance(600_000)
 
     expect(requests).toHaveLength(attempts)
-    expect(failures).toEqual([
-      {
-        error: expect.objectContaining({ reason: 'out_of_retries', status: 503, attempts }),
-        calls: [expect.objectContaining({ event: 'Event 0' }), expect.objectContaining({ event: 'Event 1' })],
-      },
-    ])
+    const error = { reason: 'out_of_retries', status: 503, attempts }
+    expect(failures).toMatchObject([{ error, calls: [numbered(0), numbered(1)] }])
   })
 })

@@ -58,8 +58,8 @@ describe('a call becomes a message', () => {
     expect(message).not.toHaveProperty('writeKey')
   })
 
-  it.each([{}, { messageId: null }])('with a random messageId where there is none: %j', async (given) => {
-    const call = { ...who, type: 'page', ...given }
+  it('with a random messageId where there is none', async () => {
+    const call = { ...who, type: 'page' }
     const ids = [await deliver(call), await deliver(call)].map(({ messageId }) => messageId)
     expect(ids).toEqual([expect.stringMatching(UUID), expect.stringMatching(UUID)])
     expect(ids[0]).not.toBe(ids[1])
@@ -69,14 +69,7 @@ describe('a call becomes a message', () => {
     ['an empty userId', { userId: '', anonymousId: 'a' }, { userId: undefined, anonymousId: 'a' }],
     ['numeric ids', { userId: 5, anonymousId: 6, messageId: 7 }, { userId: '5', anonymousId: '6', messageId: '7' }],
     ['milliseconds', { timestamp: 1_768_469_400_000 }, { timestamp: NOW }],
-    ['seconds', { timestamp: 1_768_469_400 }, { timestamp: NOW }],
     ['null for traits of a page', { traits: null, properties: { path: '/' } }, { properties: { path: '/' } }],
-    ['null for its properties', { properties: null, traits: { path: '/' } }, { traits: { path: '/' } }],
-    ['null for traits', { type: 'identify', traits: null }, { type: 'identify' }],
-    ['null for context', { context: null }, {}],
-    ['null for integrations', { integrations: null }, {}],
-    ['null for the time', { timestamp: null }, { timestamp: NOW }],
-    ['nanoseconds', { timestamp: '2026-01-01T00:00:00.123456789Z' }, { timestamp: '2026-01-01T00:00:00.123Z' }],
     ['a day, for a historical import', { timestamp: '2020-02-29' }, { timestamp: '2020-02-29T00:00:00.000Z' }],
     ['when it was received', { receivedAt: '1999-01-01T00:00:00.000Z' }, { receivedAt: NOW }],
   ])('as if its clients had written the documented form: %s', async (_what, call, read) => {
@@ -90,31 +83,22 @@ describe('a call is refused', () => {
     ['without an event', { type: 'track', ...who }, 'event'],
     ['without a groupId', { type: 'group', ...who }, 'groupId'],
     ['without an id of an alias', { type: 'alias', previousId: 'p', anonymousId: 'a' }, 'userId'],
-    ['without another id of an alias', { type: 'alias', ...who }, 'previousId'],
     ['with two previous ids', { type: 'alias', ...who, previousId: 'p', 'Previous ID': 'q' }, 'previousId'],
-    ['with two ids', { type: 'alias', ...who, previousId: 'p', 'User ID': 'user-2' }, 'userId'],
     ['whose traits are a list', { type: 'identify', ...who, traits: [] }, 'traits'],
     ['whose properties are text', { ...page, properties: 'abc', traits: {} }, 'properties'],
     ['whose userId is an object', { ...page, userId: {} }, 'userId'],
-    ['whose anonymousId is a list', { ...page, anonymousId: [] }, 'anonymousId'],
     ['whose messageId is an object', { ...page, messageId: {} }, 'messageId'],
     ['whose context is text', { ...page, context: 'abc' }, 'context'],
     ['whose integrations are a list', { ...page, integrations: ['Webhooks'] }, 'integrations'],
     ['of no type', who, 'type'],
-    ...['yesterday', '2026-02-30', '', 1e15, {}].map((timestamp): [string, unknown, string] => {
-      return [`at the time ${JSON.stringify(timestamp)}`, { ...page, timestamp }, 'timestamp']
-    }),
-    ...[null, 5, [], [[]]].map((call): [string, unknown, undefined] => [
-      `that is ${JSON.stringify(call)}`,
-      call,
-      undefined,
-    ]),
+    ['at no time', { ...page, timestamp: '2026-02-30' }, 'timestamp'],
+    ['that is no object', [[]], undefined],
   ])('%s', async (_row, call, path) => {
     const reason = { code: 'call_invalid', detail: expect.stringContaining(path ?? ''), ...(path && { path }) }
     expect(await refuse(call)).toMatchObject(reason)
   })
 
-  it.each(['delete', 'purchase', 'Track', 'batch', '__proto__', 5, null])('of the unknown type %j', async (type) => {
+  it.each(['delete', 'batch', '__proto__', 5])('of the unknown type %j', async (type) => {
     expect(await refuse({ ...who, type })).toMatchObject({ code: 'message_type_unknown', path: 'type' })
   })
 })
@@ -137,8 +121,6 @@ describe('the fields of a batch', () => {
     ['of the batch', {}, { sentAt: '2026-01-15T10:00:00+01:00' }, '2026-01-15T09:00:00.000Z'],
     ['of the call, before the batch', { sentAt: '2026-01-15T08:00:00Z' }, { sentAt: NOW }, '2026-01-15T08:00:00.000Z'],
     ['that is no time', {}, { sentAt: 'now' }, undefined],
-    ['that is no time, of the call', { sentAt: 5 }, {}, undefined],
-    ['of nobody', {}, {}, undefined],
   ])('sentAt %s', async (_row, call, batch, sentAt) => {
     expect((await deliver({ ...page, ...call }, batch)).sentAt).toBe(sentAt)
   })
@@ -157,9 +139,7 @@ describe('context.ip', () => {
   const origin = { origin: 'https://shop.example' }
   it.each<[string, object, object, string | undefined]>([
     ['a site', { kind: 'web' }, {}, '192.0.2.1'],
-    ['an app', { kind: 'mobile' }, {}, '192.0.2.1'],
     ['a server', { kind: 'server' }, {}, undefined],
-    ['a server that sends an Origin', { kind: 'server' }, origin, undefined],
     ['a source of any kind', {}, {}, undefined],
     ['a source of any kind, and a page of it', {}, origin, '192.0.2.1'],
   ])('of %s', async (_source, source, headers, ip) => {
@@ -176,11 +156,8 @@ describe('context.ip', () => {
       '203.0.113.7:8080': '203.0.113.7',
       '[2001:db8::1]:8080': '2001:db8::1',
       '[::ffff:192.0.2.5]:80': '192.0.2.5',
-      '2001:db8::1:80': '2001:db8::1:80',
       '2001:DB8:0:0::1': '2001:db8::1',
-      '0:0:0:0:0:FFFF:192.0.2.5': '192.0.2.5',
       'fe80::1%eth0': 'fe80::1',
-      '[203.0.113.7': undefined,
       unknown: undefined,
     }).map(([entry, ip]): [string, object, string, object, string | undefined] => [
       `is ${ip} where the last entry of the header is ${entry}`,

@@ -7,18 +7,9 @@ const page = { type: 'page', userId: 'user-1' }
 const json = { 'content-type': 'application/json' }
 
 describe('routes', () => {
-  const calls: Readonly<Record<string, object>> = {
-    identify: {},
-    track: { event: 'Sold' },
-    page: {},
-    screen: {},
-    group: { groupId: 'g' },
-    alias: { previousId: 'p' },
-  }
-  const paths = Object.entries(calls).flatMap(([type, call]) => [
-    [`/v1/${type}`, type, call] as const,
-    [`/v1/${type[0]}`, type, call] as const,
-  ])
+  const call = { userId: 'u', event: 'Sold', groupId: 'g', previousId: 'p' }
+  const types = ['identify', 'track', 'page', 'screen', 'group', 'alias']
+  const paths = types.flatMap((type) => [`/v1/${type}`, `/v1/${type[0]}`].map((path) => [path, type] as const))
 
   it('are listed', () => {
     const { collector } = setUpCollector()
@@ -26,12 +17,12 @@ describe('routes', () => {
     expect([...collector.routes].sort()).toEqual([...batches, ...paths.map(([path]) => path)].sort())
   })
 
-  it.each(paths)('%s takes one %s', async (path, type, call) => {
+  it.each(paths)('%s takes one %s', async (path, type) => {
     const { post, destination } = setUpCollector()
-    const answer = await post(path, { userId: 'u', ...call })
+    const answer = await post(path, call)
     expect([answer.status, answer.json]).toEqual([200, { success: true, accepted: 1, refused: [] }])
     expect(destination.messages).toMatchObject([{ type, userId: 'u' }])
-    expect((await post(path, { userId: 'u', type, ...call })).status).toBe(200)
+    expect((await post(path, { ...call, type })).status).toBe(200)
   })
 
   it.each(['identify', 'delete', 5, null])('/v1/track refuses a call of type %j', async (type) => {
@@ -154,12 +145,7 @@ describe('Limits', () => {
   ])('one call %s', async (_what, bytes, accepted) => {
     const { post } = setUpCollector()
 
-    for (const also of [
-      {},
-      { sentAt: '2026-01-15T09:30:00Z' },
-      { _metadata: { a: 'é' } },
-      { sentAt: 5, _metadata: {} },
-    ]) {
+    for (const also of [{}, { sentAt: 5, _metadata: { a: 'é' } }]) {
       const call = sized(bytes, { ...page, ...also })
       expect(Buffer.byteLength(JSON.stringify(call))).toBe(bytes)
       const refused = accepted === 1 ? [] : [{ code: 'call_too_large' }]
@@ -206,11 +192,8 @@ describe('Limits', () => {
     const context = { text: 'x'.repeat(20_000) }
     const list = (length: number) => ({ context, batch: Array.from({ length }, () => page) })
     expect((await post('/v1/batch', list(100))).json.accepted).toBe(100)
-    const tooLarge = { status: 413, code: 'call_too_large' }
-    expect((await post('/v1/batch', list(110))).json).toMatchObject({ ...tooLarge, path: 'context' })
-    const integrations = { Webhooks: 'x'.repeat(450_000) }
-    const other = { integrations, batch: Array.from({ length: 5 }, () => page) }
-    expect((await post('/v1/batch', other)).json).toMatchObject({ ...tooLarge, path: 'integrations' })
+    const tooLarge = { status: 413, code: 'call_too_large', path: 'context' }
+    expect((await post('/v1/batch', list(110))).json).toMatchObject(tooLarge)
   })
 
   it.each([
@@ -238,24 +221,16 @@ describe('Limits', () => {
 })
 
 describe('media types', () => {
-  it.each([
-    'application/json; charset=utf-8',
-    'text/plain',
-    'text/plain;charset=UTF-8',
-    'Text/Plain',
-    'application/x-www-form-urlencoded',
-    'application/x-www-form-urlencoded; charset=UTF-8',
-  ])('takes JSON as %s', async (type) => {
+  const types = ['application/json; charset=utf-8', 'Text/Plain;charset=UTF-8', 'application/x-www-form-urlencoded']
+  it.each(types)('takes JSON as %s', async (type) => {
     const { post, destination } = setUpCollector()
-    const headers = { 'content-type': type }
-    expect((await post('/v1/p', { userId: 'u', writeKey }, { headers })).status).toBe(200)
+    expect((await post('/v1/p', { userId: 'u', writeKey }, { headers: { 'content-type': type } })).status).toBe(200)
     expect(destination.messages).toHaveLength(1)
   })
 
-  it.each(['multipart/form-data', 'application/json5', 'text', '', undefined])('refuses %j', async (type) => {
+  it.each(['multipart/form-data', 'application/json5', undefined])('refuses %j', async (type) => {
     const { post } = setUpCollector()
-    const headers = { 'content-type': type }
-    const { json } = await post('/v1/p', { userId: 'u', writeKey }, { headers })
+    const { json } = await post('/v1/p', { userId: 'u', writeKey }, { headers: { 'content-type': type } })
     expect(json).toMatchObject({ code: 'content_type_unsupported', detail: expect.stringContaining('text/plain') })
   })
 })
@@ -298,30 +273,17 @@ describe('hostile bodies', () => {
   })
 })
 
-describe('the deadline of a body', () => {
-  it('does not run while destinations work', async () => {
-    const taken = Promise.withResolvers<[]>()
-    const destinations = [{ submit: () => taken.promise }]
-    const { post, clock } = setUpCollector({ sources: [{ name: 'shop', writeKey, destinations }] })
-    const answered = post('/v1/page', { userId: 'u' })
-    await clock.advance(60_000)
-    taken.resolve([])
-    expect((await answered).status).toBe(200)
-  })
+it('a body that comes after its deadline changes nothing', async () => {
+  const { post, clock, errors, destination } = setUpCollector({ deadlineMs: 1000 })
+  const body = Promise.withResolvers<never>()
+  const answered = post('/v1/page', '', { readBody: () => body.promise })
 
-  it.each(['body_aborted', 'a body'])('what comes after it changes nothing: %s', async (late) => {
-    const { post, clock, errors, destination } = setUpCollector({ deadlineMs: 1000 })
-    const body = Promise.withResolvers<never>()
-    const answered = post('/v1/page', '', { readBody: () => body.promise })
+  await clock.advance(999)
+  expect(errors).toEqual([])
+  await clock.advance(1)
+  expect((await answered).json.code).toBe('body_timeout')
 
-    await clock.advance(999)
-    expect(errors).toEqual([])
-    await clock.advance(1)
-    expect((await answered).json.code).toBe('body_timeout')
-
-    if (late === 'a body') body.resolve(request('', page).readBody(0) as never)
-    else body.reject(new Error(late))
-    await clock.advance(1)
-    expect([errors.length, destination.messages]).toEqual([1, []])
-  })
+  body.resolve(request('', page).readBody(0) as never)
+  await clock.advance(1)
+  expect([errors.length, destination.messages]).toEqual([1, []])
 })

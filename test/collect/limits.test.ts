@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import type { ClientOptions } from '../../src/client.ts'
-import { eventsOf, numbered, settle, setUp } from './dispatcher.ts'
+import { numbered, settle, setUp } from './dispatcher.ts'
 
 /** A call that travels as so many bytes of JSON. */
 function callOf(bytes: number, event = 'E') {
@@ -70,28 +70,6 @@ describe('the flush threshold', () => {
     for (const index of [0, 1]) client.track(numbered(index))
     await settle()
     expect(requests).toHaveLength(1)
-  })
-
-  it('counts no call that came while a flush waited for its turn, and that it has taken along', async () => {
-    const { client, clock, requests, batches } = setUp([500], { flushAt: 3, maxInFlight: 1, flushAfterMs: 60_000 })
-    client.track(numbered(0))
-    void client.flush()
-    await settle()
-
-    client.track(numbered(1))
-    void client.flush()
-    client.track(numbered(2))
-    await clock.advance(1000)
-    const inOrder = [['Event 0'], ['Event 0'], ['Event 1', 'Event 2']]
-    expect(batches().map(eventsOf)).toEqual(inOrder)
-
-    for (const index of [3, 4]) client.track(numbered(index))
-    await settle()
-    expect(requests).toHaveLength(3)
-
-    client.track(numbered(5))
-    await settle()
-    expect(eventsOf(batches()[3])).toEqual(['Event 3', 'Event 4', 'Event 5'])
   })
 })
 

@@ -31,7 +31,7 @@ async function run(program: string, env: Readonly<Record<string, string>> = {}) 
   const { port } = server.address() as AddressInfo
   const code = `
     import { createClient } from ${JSON.stringify(module)}
-    const settings = { endpoint: 'http://127.0.0.1:${port}/v1/batch', random: () => 0.1 }
+    const settings = { endpoint: 'http://127.0.0.1:${port}/v1/batch', random: () => 0.1, flushAfterMs: 3_600_000 }
     const client = createClient('secret-write-key', settings)
     const call = { userId: 'secret-user', event: 'Secret Event' }
     ${program}`
@@ -47,28 +47,26 @@ describe('the process ends by itself', () => {
     await run('')
   })
 
-  it('with calls that wait, which are posted first', async () => {
+  it('with calls that wait for a flush in an hour, which are posted first', async () => {
     const before = requests
     const { stderr } = await run('client.track(call)')
     expect([requests - before, stderr]).toEqual([1, ''])
   })
 
+  const [track, later] = ['client.track(call)', "process.once('beforeExit', () =>"]
   it.each([
-    ['a listener of beforeExit', "process.once('beforeExit', () => client.track(call))", 1],
-    [
-      'one that records while others are on their way',
-      "client.track(call); process.once('beforeExit', () => setImmediate(() => client.track(call)))",
-      2,
-    ],
+    ['a listener of beforeExit', `${later} ${track})`, 1],
+    ['one that records while others are on their way', `${track}; ${later} setImmediate(() => ${track}))`, 2],
   ])('with calls of %s, which are posted too', async (_what, program, posted) => {
     const before = requests
     const { stderr } = await run(program)
     expect([requests - before, stderr]).toEqual([posted, ''])
   })
 
-  it('with a connection that is kept', async () => {
-    const { stdout } = await run("client.track(call); await client.flush(); console.log('flushed')")
-    expect(stdout).toBe('flushed\n')
+  it('after a flush, for which it stays alive, with a connection that is kept', async () => {
+    const flush = "client.track(call); await client.flush(); console.log('flushed')"
+    const { stdout } = await run(`process.once('beforeExit', () => console.log('over')); ${flush}`)
+    expect(stdout).toBe('flushed\nover\n')
   })
 })
 

@@ -61,23 +61,3 @@ describe('the listeners for the end of the process', () => {
     expect([(await closed).length, counts()]).toEqual([2, before])
   })
 })
-
-it('a process that goes on after it was about to end posts what is left with the next flush', async () => {
-  const { client, clock, requests, aborted } = setUp(['hang', 'hang'], {
-    timeoutMs: 60_000,
-    flushAt: 2,
-    maxInFlight: 1,
-  })
-  for (let index = 0; index < 3; index++) client.track(numbered(index))
-  const post = process.listeners('beforeExit').at(-1) as (code: number) => void
-  post(0)
-  await clock.advance(9_999)
-  expect([requests.length, aborted()]).toEqual([1, 0])
-  await clock.advance(1)
-  expect(aborted()).toBe(1)
-  await clock.advance(5_000)
-  expect(requests).toHaveLength(2)
-  const closed = client.close({ timeoutMs: 0 })
-  await clock.advance(0)
-  expect(await closed).toMatchObject([numbered(0), numbered(1), numbered(2)])
-})
