@@ -6,15 +6,13 @@ import { RESPONSE_TIME_MS } from '../../src/protocol/limits.ts'
 import type { Message } from '../../src/protocol/message.ts'
 import { sign } from '../../src/protocol/signature.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
-import { createDestination } from '../../src/send/create-destination.ts'
 import type { DestinationOptions } from '../../src/send/destination-options.ts'
 import { LAST_START_MS } from '../../src/send/schedule.ts'
 import type { HandleJob, StoredDeadLetterFilter } from '../../src/store/queue-types.ts'
 import { fixtures, manualClock, type Script } from '../../src/testing.ts'
 import { hear } from '../support/channel.ts'
 import { watchWarnings } from '../support/receive.ts'
-import { until } from '../support/until.ts'
-import { HOUR, serveKept, setUp } from './set-up.ts'
+import { HOUR, setUp } from './set-up.ts'
 
 /** A destination on a queue of which a test sees, or changes, how jobs are handled. */
 function setUpQueue(
@@ -137,9 +135,9 @@ describe('the switch', () => {
   it('off with messages that wait: none is claimed, and once on, within four hours, all are sent', async () => {
     let claims = 0
     const count = (handle: HandleJob): HandleJob => {
-      return (job, signal) => {
+      return (...given) => {
         claims += 1
-        return handle(job, signal)
+        return handle(...given)
       }
     }
     const { clock, queue, captured, destination } = setUpQueue(count, [200], { enabled: false })
@@ -155,9 +153,7 @@ describe('the switch', () => {
 
     destination.update({ enabled: false })
     await push()
-    await clock.advance(3.9 * HOUR)
-    expect([claims, destination.enabled]).toEqual([50, false])
-    await clock.advance(0.2 * HOUR)
+    await clock.advance(4.1 * HOUR)
     expect((await destination.deadLetters()).map(({ reason }) => reason)).toEqual(Array(50).fill('switched_off'))
     expect(claims).toBeLessThanOrEqual(50 + 2 * 50)
     expect(captured.requests).toHaveLength(50)
@@ -285,21 +281,6 @@ describe('the jobs of the queue', () => {
 })
 
 describe('close()', () => {
-  it('ends the connections also when the queue cannot be closed', async () => {
-    const { url, open } = await serveKept()
-    const queue = memoryQueue()
-    const close = () => Promise.reject(new Error('no'))
-    const destination = createDestination({ webhooks: [{ url }], queue: { ...queue, close }, onAttempt: () => {} })
-    await destination.delete({ userId: 'u' })
-    await queue.drain()
-    expect(open.size).toBe(1)
-
-    await expect(destination.close()).rejects.toThrow('no')
-
-    await until(() => open.size === 0)
-    await queue.close({ graceMs: 0 })
-  })
-
   it('returns what waits for its next attempt, at once', async () => {
     const { clock, destination } = setUp([500])
     await destination.track({ userId: 'u', event: 'E' })

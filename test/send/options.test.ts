@@ -19,14 +19,12 @@ it.each<[option: string, options: object | undefined]>([
   ['secret', { secret: 's' }],
   ['webhooks', { webhooks: undefined }],
   ['sharedSecret', { sharedSecret: '' }],
-  ['sharedSecret', { sharedSecret: undefined }],
   ['userAgent', { userAgent: 'Acme/2' }],
   ['timeoutMs', { timeoutMs: 5_001 }],
   ['addressTimeoutMs', { addressTimeoutMs: 9 }],
   ['allowPrivateAddresses', { allowPrivateAddresses: 'no' }],
   ['dispatcher', { dispatcher: {} }],
   ['dispatcher', { dispatcher, ca }],
-  ['dispatcher', { dispatcher, addressTimeoutMs: 100 }],
   ['dispatcher', { dispatcher, allowPrivateAddresses: false }],
 ])('a sender refuses a wrong `%s`: %j', (option, options) => {
   const create = () => createSender((options && { webhooks, ...options }) as never)
@@ -42,11 +40,9 @@ it.each<[option: string, options: object | undefined]>([
   ['whenDisabled', { whenDisabled: 'keep' }],
   ['addressTimeoutMs', { addressTimeoutMs: 5_001 }],
   ['historicalAfterMs', { historicalAfterMs: 0 }],
-  ['historicalAfterMs', { historicalAfterMs: '1d' }],
   ['queue', { queue: [] }],
   ['concurrency', { concurrency: 0 }],
   ['maxPerSecond', { maxPerSecond: 0 }],
-  ['circuit: options', { circuit: true }],
   ['circuit.failures', { circuit: { failures: 0 } }],
   ['circuit.lastAttemptsPerSecond', { circuit: { lastAttemptsPerSecond: 0.5 } }],
   ['failure', { circuit: { failure: 1 } }],
@@ -74,8 +70,6 @@ it.each<[argument: string, call: (sender: Sender) => unknown]>([
   ['message.type', (sender) => sender.request({ type: 'order' } as never)],
   ['track: call', (sender) => sender.track(undefined as never)],
   ['event', (sender) => sender.send({ type: 'track', userId: 'u' } as never)],
-  ['timestamp', (sender) => sender.page({ userId: 'u', timestamp: 'now' })],
-  ['toJSON', (sender) => sender.page({ userId: 'u', toJSON: () => 5 } as never)],
   ['tampr', (sender) => sender.send(fixtures.page, { tampr: 'truncated' } as never)],
   ['tamper', (sender) => sender.send(fixtures.page, { tamper: 'harder' as never })],
   ['webook', (sender) => sender.request(fixtures.page, { webook: 1 } as never)],
@@ -87,12 +81,10 @@ it.each<[argument: string, call: (sender: Sender) => unknown]>([
   await expect(called()).rejects.toThrow(`${argument}\``)
 })
 
-const cyclic: { self?: object } = {}
-cyclic.self = cyclic
-it.each([{ n: 1n }, cyclic])('a sender refuses what JSON cannot hold: %o', async (properties) => {
-  const sender = openSender({ webhooks })
-  await expect(sender.track({ userId: 'u', event: 'E', properties })).rejects.toThrow(TypeError)
-  await expect(sender.track({ userId: 'u', event: 'E', properties })).rejects.toThrow(/^track: .* JSON/)
+it('a sender refuses what JSON cannot hold', async () => {
+  const sent = openSender({ webhooks }).track({ userId: 'u', event: 'E', properties: { n: 1n } })
+  await expect(sent).rejects.toThrow(TypeError)
+  await expect(sent).rejects.toThrow(/^track: .* JSON/)
 })
 
 it.each<[argument: string, call: (destination: Destination) => unknown]>([
@@ -103,19 +95,15 @@ it.each<[argument: string, call: (destination: Destination) => unknown]>([
   ['source', (each) => each.submit([{ message: fixtures.page, source: '' }])],
   ['drop', (each) => each.drop({})],
   ['drop: reason', (each) => each.drop({ reason: 'window-over' as never })],
-  ['drop: reason', (each) => each.drop({ reason: null as never })],
   ['ids', (each) => each.forget('')],
   ['graceMs', (each) => each.close({ graceMs: -1 })],
-  ['graceMs', (each) => each.close({ graceMs: '5' as never })],
   ['grace', (each) => each.close({ grace: 1 } as never)],
   ['members', (each) => each.syncAudience('Beta', 'ada')],
   ['members', (each) => each.syncAudience('Beta', [''])],
   ['values', (each) => each.syncTrait('Plan', ['ada', 'bob'] as never)],
-  ['values', (each) => each.syncTrait('Plan', 'ada' as never)],
   // Without `previous`, every member would be sent again.
   ['prevous', (each) => each.syncAudience('Beta', ['ada'], { prevous: ['ada'] } as never)],
   ['prevous', (each) => each.syncTrait('Beta', [['ada', 1]], { prevous: [] } as never)],
-  ['observe: options', (each) => each.observe(null as never)],
   ['attempt', (each) => each.observe({ attempt() {} } as never)],
   ['observe: queued', (each) => each.observe({ queued: 1 } as never)],
 ])('a destination refuses an argument, `%s`, and goes on (%#)', async (argument, call) => {

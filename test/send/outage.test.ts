@@ -189,10 +189,8 @@ describe('of several URLs', () => {
   const answerBy = (first: () => Step, second: Step): Script => [({ url }) => (url === URL_A ? first() : second)]
 
   it('an open circuit of one does not delay another', async () => {
-    const { clock, destination, captured, reports } = setUp(
-      answerBy(() => 'hang', 200),
-      { webhooks },
-    )
+    const script = answerBy(() => 'hang', 200)
+    const { clock, destination, captured, reports } = setUp(script, { webhooks })
     for (let i = 0; i < 20; i++) {
       await destination.track({ userId: 'u', event: 'E' })
       await clock.advance(6 * SECOND)
@@ -209,27 +207,18 @@ describe('of several URLs', () => {
     expect([reports.length - before, captured.requests.at(-1)?.url]).toEqual([1, URL_B])
   })
 
-  it.each([
-    ['a minute', MINUTE],
-    ['an hour', HOUR],
-  ])('a message that only a held URL may still accept waits for it, half as long again: %s', async (_time, ms) => {
+  it('a message that only a held URL may still accept waits for it, half as long again', async () => {
     let answer = 503
-    const { clock, destination, reports, last } = setUp(
-      answerBy(() => answer, 400),
-      {
-        webhooks,
-        circuit: { failures: 1 },
-      },
-    )
+    const script = answerBy(() => answer, 400)
+    const { clock, destination, reports } = setUp(script, { webhooks, circuit: { failures: 1 } })
 
     for (let i = 0; i < 5; i++) await destination.track({ userId: 'u', event: 'E' })
-    await clock.advance(ms)
+    await clock.advance(HOUR)
     expect(reports.every(({ status }) => status === 'retrying')).toBe(true)
 
     answer = 200
-    await clock.advance(ms / 2)
+    await clock.advance(HOUR / 2)
     expect(reports.filter(({ status }) => status === 'delivered')).toHaveLength(5)
-    expect(last()?.status).toBe('delivered')
   })
 })
 
@@ -258,9 +247,8 @@ describe('a circuit', () => {
   })
 
   it('of a URL that an update replaces is gone, and what it held is sent at once', async () => {
-    const { clock, destination, reports } = setUp([({ url }) => (url.includes('a.example') ? 503 : 200)], {
-      webhooks: [{ url: URL_A }],
-    })
+    const script: Script = [({ url }) => (url === URL_A ? 503 : 200)]
+    const { clock, destination, reports } = setUp(script, { webhooks: [{ url: URL_A }] })
     for (let i = 0; i < 100; i++) await destination.track({ userId: 'u', event: 'E' })
     await clock.advance(10)
     const tried = reports.length

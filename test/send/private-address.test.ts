@@ -1,13 +1,11 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createGuardedLookup, guardConnector } from '../../src/send/private-address.ts'
-import { startEndpoint } from '../../src/testing.ts'
-import { openSender } from './set-up.ts'
+import { listen, openSender } from './set-up.ts'
 
 it.each(['http', 'https'])(
   'allowPrivateAddresses: false, %s: opens no connection to a loopback address, in any notation',
   async (scheme) => {
-    const endpoint = await startEndpoint(scheme === 'https' ? { tls: 'self_signed' } : {})
-    onTestFinished(() => endpoint.close())
+    const endpoint = await listen(scheme === 'https' ? { tls: 'self_signed' } : {})
     const { port } = new URL(endpoint.url)
     const hosts = [
       ...['127.0.0.1', '127.0.0.1.', 'localhost', 'LOCALHOST', '2130706433', '0x7f.1', '127.1', '0177.0.0.1'],

@@ -29,14 +29,6 @@ describe('with historicalAfterMs', () => {
     const { destination } = setUp([200], { historicalAfterMs: DAY })
     expect(await destination.delete({ userId: 'u', timestamp: ago(99 * DAY) })).toMatchObject({ queued: true })
   })
-
-  it('a message without a timestamp is new, also when time goes by until it is queued', async () => {
-    const { now, ...clock } = manualClock()
-    let calls = 0
-    const later = () => now() + 2 * calls++
-    const { destination } = setUp([200], { clock: { ...clock, now: later }, historicalAfterMs: 1 })
-    expect(await destination.track({ userId: 'u', event: 'E' })).toMatchObject({ queued: true })
-  })
 })
 
 describe('skipped messages', () => {

