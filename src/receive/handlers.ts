@@ -150,7 +150,7 @@ export class Handlers {
     }
   }
 
-  /** Returns whether a handler matches a message. With `only`, counts only handlers that have one of these names. */
+  /** Returns whether a handler matches a message. If `only` is given, only handlers with one of these names count. */
   match(wire: ReceivedMessage, only?: readonly string[]): boolean {
     return this.#handlersFor(wire).some(({ name }) => only === undefined || only.includes(name))
   }

@@ -22,7 +22,7 @@ export type Member = readonly [key: TokenIndex, value: JsonNode]
 export interface JsonText {
   readonly root: JsonNode
   readonly tokens: readonly string[]
-  /** The same tokens, with strings decoded. Strings that are escaped differently are distinct tokens. */
+  /** The tokens with their strings decoded. Tokens that differ only in how they are escaped have the same text here. */
   readonly texts: readonly string[]
 }
 

@@ -18,7 +18,7 @@ interface Data {
  * If a claim ends without an outcome, the next claim continues from the stored progress.
  */
 interface Progress {
-  /** How many claims count so far. */
+  /** The number of earlier claims, without those that were released before a handler ran. */
   readonly claims?: number
   readonly firstAt?: number
   /** The time at which the job was redriven. */

@@ -294,7 +294,7 @@ type Limits = Pick<Settings, 'name' | 'dedupeWindowMs' | 'maxJobs'>
 
 const PAGE_BYTES = 4 * 1024
 /**
- * About how many bytes a call adds to the WAL in addition to bodies. A push adds as much for each job, because the random id of each job is
+ * About how many bytes a call adds to the WAL in addition to bodies. A push adds this much for each job, because the random id of each job is
  * on a different page.
  */
 const CALL_BYTES = 2 * PAGE_BYTES

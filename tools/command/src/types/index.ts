@@ -108,7 +108,11 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   else await write(options.out, text, rules)
 }
 
-/** @throws UsageError when a plan is nested too deeply for the stack. */
+/**
+ * Calls a step that walks through a plan.
+ *
+ * @throws UsageError if the plan is nested too deeply for the stack.
+ */
 function attempt<T>(step: () => T): T {
   try {
     return step()
