@@ -82,11 +82,6 @@ it('the section of each case is one of the specification, with its rule', () => 
   expect(missing).toEqual([])
 })
 
-it('--only takes some cases, in their own order', async () => {
-  const { results } = await check(await startOther('node'), '--only', 'bytes-float,type-page', '--only', 'nul')
-  expect(results.map(({ id }) => id)).toEqual(['type-page', 'bytes-float', 'nul'])
-})
-
 it('neither the secret nor the query of the URL is printed', async () => {
   const url = await startOther('node', 'quoted-secret')
   const { stdout, stderr } = await hookline(['check', `${url}?token=t0ken`], { env })

@@ -1,6 +1,5 @@
 /** `--ui` of `hookline listen` and `hookline queue`: the page of the inspector, on a port of this machine. */
 
-import http from 'node:http'
 import { join } from 'node:path'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 import { fixtures, signedRequest } from 'hookline/testing'
@@ -8,7 +7,7 @@ import { expect, it } from 'vitest'
 import { until } from '../../../test/support/until.ts'
 import type { DeadLetters, Detail, Row, StreamEvents } from '../../inspector/src/wire.ts'
 import { createStore } from '../src/request-store.ts'
-import { createFolder, expectUsage, hookline, listenHere, type Running, start, urlOf } from './command.ts'
+import { createFolder, expectUsage, hookline, type Running, start, urlOf } from './command.ts'
 import { createEmptyQueue, fillInbox } from './inbox.ts'
 import { keptRequest } from './kept-request.ts'
 
@@ -30,14 +29,12 @@ it('of a queue serves its dead letters, and redrives them, to who has the URL al
   expect(JSON.parse(stdout)).toMatchObject({ waiting: 2, deadLetters: 2 })
 })
 
-it('is refused beside another action, on a port that is taken, and for a queue that is not there', async () => {
-  const { port } = new URL(await listenHere(http.createServer()))
+it('is refused beside another action, and for a queue that is not there', async () => {
   const folder = await createFolder()
   const path = join(folder, 'inbox.sqlite')
   await createEmptyQueue(path)
 
   expectUsage(await hookline(['queue', path, 'dead', '--ui']), '--ui', 'dead')
-  expectUsage(await hookline(['queue', path, '--ui', port]), '--ui', port)
   expectUsage(await hookline(['queue', join(folder, 'missing.sqlite'), '--ui']), 'missing.sqlite')
 })
 

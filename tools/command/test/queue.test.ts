@@ -6,8 +6,7 @@ import { join } from 'node:path'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../../../test/support/until.ts'
-import { identify, nameOf } from '../src/queue/dead-letters.ts'
-import { createFolder, expectUsage, hookline, jsonLines, start } from './command.ts'
+import { createFolder, expectUsage, hookline, jsonLines } from './command.ts'
 import { createEmptyQueue, fillInbox } from './inbox.ts'
 
 const folder = await createFolder(afterAll)
@@ -34,13 +33,6 @@ async function newInbox() {
   await fillInbox(() => sqliteQueue({ path, name: 'inbox' }))
   return commandOn(path)
 }
-
-it.each([
-  [{ type: 'track', event: 'Sold', userId: 815 }, 'track Sold, user 815'],
-  [{ type: 'page', userId: '', anonymousId: 'a-1' }, 'page, anonymous a-1'],
-])('a message is named by the id that it has: %j', (message, name) => {
-  expect(nameOf(identify(Buffer.from(JSON.stringify(message))))).toBe(name)
-})
 
 describe('an inbox', () => {
   let inbox: Awaited<ReturnType<typeof newInbox>>
@@ -101,19 +93,6 @@ describe('an inbox', () => {
     expect(await inbox.run(action, 'b44')).toMatchObject({ code: 1, stderr: expect.stringContaining("'b44'") })
     expect(await inbox.run(action, id)).toMatchObject({ code: 1, stderr: expect.stringContaining(id) })
   })
-
-  it('asks on a terminal before it redrives more than one', async () => {
-    const { stdin, printed, ended } = await start(['queue', inbox.path, 'redrive'], { isTerminal: true })
-    await until(() => printed.stderr.includes('[y/N]'))
-    stdin.write('n\n')
-
-    expect(await ended).toMatchObject({ code: 2, stdout: '' })
-    expect(await inbox.json('counts')).toMatchObject({ deadLetters: 3 })
-  })
-
-  it('names the queues that exist', async () => {
-    expectUsage(await commandOn(inbox.path, 'ordres').run(), 'ordres', "'inbox'")
-  })
 })
 
 it('redrive says what it would do, needs a yes for more than one, and does it', async () => {
@@ -142,6 +121,7 @@ it('drop forgets dead letters', async () => {
   const reason = ['--reason', 'handler_failed']
 
   expect(await json('drop', ...reason, '--dry-run')).toMatchObject({ dryRun: true, found: 2, done: 0 })
+  expect(await json('drop', '--user', 'u1', '--handler', 'crm', '--dry-run')).toMatchObject({ found: 1 })
   expect((await run('drop', ...reason, '--yes')).stdout).toContain('2 dead letters of queue inbox: 2 handler_failed')
   expect(await json('counts')).toMatchObject({ waiting: 1, deadLetters: 1 })
   expect(await json('drop')).toMatchObject({ found: 1, done: 1 })

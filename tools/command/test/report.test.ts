@@ -31,15 +31,6 @@ it('each result but those that pass or are skipped has a line, with nothing that
   expect(lines.trim().split('\n')).toEqual([expect.stringContaining('Got "x" & \\u{1b}[31m\\u{0}')])
 })
 
-it('--json prints an object for each result', () => {
-  const lines = report([pass, fail], { json: true }).trim().split('\n')
-
-  expect(lines.map((line) => JSON.parse(line))).toEqual([
-    { ...pass, section: 'Outbound event delivery, Errors' },
-    { ...fail, section: 'Outbound event delivery, Limits' },
-  ])
-})
-
 it.each([
   ['all pass', [pass], {}, 0],
   ['one warns', [pass, warn], {}, 0],

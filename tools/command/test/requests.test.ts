@@ -151,12 +151,6 @@ it('hookline replay asks before it sends to another machine, and sends nothing w
   expect(endpoint.requests).toHaveLength(0)
 })
 
-it('hookline replay names the replay of a queue for the location of one', async () => {
-  const ran = await run('replay', 'redis://bob:hunter2@127.0.0.1', '--to', 'http://127.0.0.1:1')
-  expectUsage(ran, 'hookline queue LOCATION replay')
-  expect(ran.stderr).not.toContain('hunter2')
-})
-
 it.each([
   ['a summary that is no JSON', "UPDATE requests SET summary = 'x'"],
   ['an id that a terminal obeys', `UPDATE requests SET summary = json_set(summary, '$.id', char(27) || '[31m')`],

@@ -34,11 +34,6 @@ it('lines are the same however the stream is cut', async () => {
   )
 })
 
-it('a byte order mark at the beginning is of no line, and one elsewhere is of its line', async () => {
-  const lines = await split(['\ufeffone\n\ufefftwo\n'])
-  expect(lines.map(({ bytes }) => bytes?.toString())).toEqual(['one', '\ufefftwo'])
-})
-
 const apply = (message: object, ...texts: string[]) => {
   const edits = texts.reduce<ReturnType<typeof addEdit>>((all, text) => addEdit(text, all), [])
   for (const edit of edits) applyEdit(message as Record<string, unknown>, edit)

@@ -90,18 +90,6 @@ it('lines are sent, and those that are no message are reported', async () => {
   expect(code).toBe(1)
 })
 
-it('the lines of a file are sent so often, and changed', async () => {
-  const endpoint = await listen()
-  const path = await file('messages.ndjson', `${track}\n${track.replace('u1', 'u2')}\n`)
-
-  const { code } = await send(path, endpoint.url, '--count', '2', '--set', 'properties.total=1')
-
-  expect(endpoint.messages.map(({ userId }) => userId)).toEqual(['u1', 'u1', 'u2', 'u2'])
-  expect(endpoint.messages).toMatchObject(Array(4).fill({ properties: { total: 1 } }))
-  expect(new Set(endpoint.messages.map((message) => 'messageId' in message && message.messageId)).size).toBe(4)
-  expect(code).toBe(0)
-})
-
 it.each([
   ['bad-signature', '401', 1],
   ['no-signature', '401', 1],
@@ -150,18 +138,6 @@ it('--concurrency is how many attempts are under way at a time', async () => {
   expect(endpoint.connections).toBe(3)
 })
 
-it('on a terminal, a bar is in place of the lines after the first, and failures are counted', async () => {
-  const endpoint = await listen([200, 500, { status: 401, body: 'no\u001b[31m' }, 401])
-  const args = ['send', 'track', '--count', '4', '--to', endpoint.url]
-
-  const { code, stdout, stderr } = await hookline(args, { env, isTerminal: true })
-
-  expect(stdout.match(/track [0-9a-f-]{36}\n/g)).toHaveLength(1)
-  expect(stderr).toMatch(/\[=+-*\] \d+ % {2}\d sent, /)
-  expect(stderr).toMatch(/4 sent, 3 not accepted: .*\n {2}2 × 401, first no\\u\{1b\}\[31m\n {2}1 × 500\n$/)
-  expect(code).toBe(1)
-})
-
 it.each(['', ' \n\n'])('%j holds no message, and is refused: what should have written it has failed', async (input) => {
   expectUsage(await hookline(['send', '-', '--to', 'http://127.0.0.1:1/'], { env, input }), 'SOURCE')
 })
@@ -179,12 +155,14 @@ it('Ctrl-C ends it with the summary so far', async () => {
   expect(await ended).toMatchObject({ code: 1, stderr: like(/^Interrupted.* 1\.\n2 sent, all accepted: /) })
 })
 
-it('--json prints what no terminal obeys', async () => {
+it('an answer is printed as what no terminal obeys, also with --json', async () => {
   const answer = '\u001b[2J\u009b1m\u202e\u{e0001}'
   const endpoint = await listen([{ status: 400, body: answer }])
 
+  const lines = await send('track', endpoint.url)
   const { stdout } = await send('track', endpoint.url, '--json')
 
+  expect(lines.stdout + lines.stderr).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
   expect(stdout).not.toMatch(/[^\n\x20-\x7e]/)
   expect(jsonLines(stdout)).toMatchObject([{ type: 'track', ok: false, status: 400, answer }])
 })

@@ -86,11 +86,6 @@ it('a check counts events of names that are data, or long, together', async () =
 })
 
 describe('a plan', () => {
-  it('about a property named like a part of a message keeps it', async () => {
-    const traits = { type: 'object', properties: { traits: { type: 'array' } }, required: ['traits'] }
-    expect((await types([rule('A', traits)])).stdout).toContain('traits: z.array(z.unknown())')
-  })
-
   describe('of whole messages', () => {
     const of = (fields: object, required: string[] = []) => ({ type: 'object', properties: fields, required })
     const total = of({ total: { type: 'number' } }, ['total'])
@@ -129,15 +124,6 @@ describe('a plan', () => {
       const { traits } = runCode(stdout)
       expect([accepts(traits[type], { total: 1 }), accepts(traits[type], {})]).toEqual([true, false])
       expect(stderr).toMatch(new RegExp(`^${type} traits: .*\`groupId\``, 'm'))
-    })
-
-    it.each([
-      ['an object of that name beside other properties', { properties: { type: 'object' }, agent: {} }],
-      ['names of fields alone', { userId: {}, type: {} }],
-    ])('is none: %s', async (_what, properties) => {
-      const { stdout, stderr } = await types([rule('A', of(properties, Object.keys(properties)))])
-      expect(stderr).toBe('')
-      for (const name of Object.keys(properties)) expect(stdout).toContain(`    ${name}: z.`)
     })
   })
 

