@@ -100,15 +100,6 @@ it('the token is taken in its header alone, so that no other port gets it from a
   }
 })
 
-it('a URL without its slash is sent to the folder, whatever its name is', async () => {
-  const inspector = endpointOf()
-  for (const path of ['/hookline', '/a/b', '/a/javascript:b']) {
-    const answer = await ask(inspector, '/', { originalPath: path, query: 'a=x' })
-    expect([answer.status, answer.headers.location]).toEqual([308, `./${path.split('/').at(-1)}/?a=x`])
-  }
-  expect(await ask(inspector, '/', { originalPath: '/hookline/' })).toMatchObject({ status: 200 })
-})
-
 it('every answer has headers that keep the page to itself, also where it refuses', async () => {
   const inspector = endpointOf()
   const headers = headerOf(inspector)

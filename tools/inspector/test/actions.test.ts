@@ -8,7 +8,6 @@ import { createDestination, createSender } from 'hookline/sender'
 import { capture, fixtures, manualClock } from 'hookline/testing'
 import { expect, it } from 'vitest'
 import { systemClock } from '../../../src/kit/clock.ts'
-import { HooklineError } from '../../../src/protocol/error.ts'
 import { deliver } from '../../../test/support/receive.ts'
 import { groupOf } from '../../letter-groups.ts'
 import type { InspectorEndpoint } from '../src/endpoint/endpoint.ts'
@@ -165,20 +164,6 @@ it('a dry run counts dead letters and changes none; then they are changed, and t
   expect(dropped.body).toEqual({ count: 1, reasons: [{ reason: 'window_over', count: 1 }] })
   expect(await post(endpoint, '/api/drop', { part: 'orders', dryRun: false })).toMatchObject({ body: { count: 29 } })
   expect(await queue.counts()).toMatchObject({ deadLetters: 0, waiting: 1_100 })
-})
-
-it('an error says how many dead letters were changed before the queue failed', async () => {
-  const queue = await queueWith({ refused: 600 })
-  const part = partOfQueue('orders', queue, systemClock)
-  const redrive = async (ids: readonly string[]): Promise<number> => {
-    if (ids.length === 500) return queue.redrive(ids)
-    throw new HooklineError('queue_full', 'The queue is full.')
-  }
-  Object.assign(part.queue as object, { redrive })
-
-  const answer = await post(endpointOf({ parts: [part] }), '/api/redrive', { part: 'orders', dryRun: false })
-
-  expect(answer).toEqual({ status: 503, body: { error: expect.stringMatching(/\b500\b.*\b600\b/) } })
 })
 
 const receiver = createReceiver({ secret: SECRET })

@@ -1,6 +1,6 @@
 /** The inspector: what it shows of the parts, how it reads bodies, and its options. */
 
-import { createHmac, randomUUID } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { createReceiver, type Receiver } from 'hookline'
@@ -9,10 +9,7 @@ import { memoryQueue } from 'hookline/queues/memory'
 import { createDestination } from 'hookline/sender'
 import { manualClock } from 'hookline/testing'
 import { expect, it, vi } from 'vitest'
-import { systemClock } from '../../../src/kit/clock.ts'
-import { partOfQueue } from '../src/endpoint/queues.ts'
 import { createInspector, type Inspector } from '../src/index.ts'
-import type { SeriesRecorder } from '../src/series.ts'
 import type { StreamEvents } from '../src/wire.ts'
 import { ask, closeLater, endpointOf, fakeJournal, get, logged, OWN_HEADERS, post, serve } from './support.ts'
 
@@ -143,23 +140,6 @@ it('queries that are wrong are refused', async () => {
     expect([path, query, answer.status]).toEqual([path, query, status])
     expect(JSON.parse(answer.body as string)).toEqual({ error: expect.any(String) })
   }
-})
-
-it('what happens at the parts is plotted from the first message on, also while no page is open', async () => {
-  const machine = manualClock()
-  const journal = fakeJournal()
-  const depths: number[] = []
-  const series = { depth: (_part: string, count: number) => void depths.push(count) } as unknown as SeriesRecorder
-  const queue = memoryQueue({ name: 'inbox' })
-  await queue.push([{ id: randomUUID(), body: new Uint8Array() }])
-  endpointOf({ journal, series, machine, parts: [partOfQueue('inbox', queue, systemClock)] })
-  await machine.advance(60_000)
-  expect(depths).toEqual([])
-  journal.put({ id: 1 })
-  await machine.advance(0)
-  expect(depths).toEqual([1])
-  await machine.advance(30_000)
-  expect(depths).toEqual([1, 1, 1, 1])
 })
 
 it('a part is not watched any more once the inspector is closed', async () => {

@@ -12,7 +12,6 @@ import { createRequestPage } from '../src/page-server.ts'
 import type { EventLine, PartEvents } from '../src/wire.ts'
 import { closeLater, get } from './support.ts'
 
-const MINUTE_MS = 60_000
 const item = z.object({ sku: z.string(), price: z.number() })
 const events = { 'Order Completed': z.object({ total: z.number(), items: z.array(item) }) }
 const of = (event: string, properties: object = {}) => ({ ...fixtures.track, event, properties })
@@ -37,20 +36,6 @@ it('what arrived is listed by event of track messages, and by other type', async
   for (const message of [of('A'), of('B'), of('A'), fixtures.identify, fixtures.page]) await deliver(receiver, message)
   expect(summaryOf(await lines())).toEqual(['A 2 0 -', 'B 1 0 -', 'identify 1 0 -', 'page 1 0 -'])
   expect(await parts()).toMatchObject([{ part: 'shop', others: 0 }])
-})
-
-it('what arrived is said with its first and last time, and the messages of the last 15 minutes', async () => {
-  const { receiver, clock, lines } = inspect()
-  const from = clock.now()
-
-  for (let minute = 0; minute < 20; minute += 1) {
-    await deliver(receiver, of('A'))
-    await clock.advance(MINUTE_MS)
-  }
-
-  const lastAt = from + 19 * MINUTE_MS
-  const minutes = [...Array(14).fill(1), 0]
-  expect(await lines()).toMatchObject([{ count: 20, firstAt: from, lastAt, minutes }])
 })
 
 it('what arrived is not what strangers sent; of unsigned messages, those that were read', async () => {

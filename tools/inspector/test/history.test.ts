@@ -91,12 +91,6 @@ it.each([{ since: 'yesterday' }, { evnt: 'x' }, { type: 'tracks' }, { where: 'x'
   },
 )
 
-it('what was handled of a part without a history, or none, is a 404', async () => {
-  const { receiver } = setUpInbox()
-  const endpoint = endpointOf({ parts: [partOfReceiver('app', receiver)] })
-  for (const part of ['app', 'other']) expect((await get(endpoint, '/api/history', `part=${part}`)).status).toBe(404)
-})
-
 it('what was handled ends with an error of the engine, and reports what is none', async () => {
   let failure: Error = new HooklineError('queue_unavailable', 'The engine did not answer.')
   const list = () => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(failure) }) })
@@ -167,19 +161,3 @@ it.each([{ handlers: ['crn'] }, { since: 'x' }, { maxPerSecond: 0 }, { more: 1 }
     }
   },
 )
-
-it('a replay has its id at a dead letter of a copy', async () => {
-  const { receiver, clock } = setUpInbox({ history, retries: [] })
-  const crm = vi.fn()
-  receiver.on('track', crm).start()
-  await deliver(receiver, fixtures.track)
-  await clock.advance(1)
-  crm.mockRejectedValue(new Error('no'))
-  const endpoint = endpointOf({ parts: [partOfReceiver('app', receiver)], clock })
-
-  await receiver.replay({ id: 'fix-42' })
-  await clock.advance(1)
-
-  const { body } = await get(endpoint, '/api/dead-letters', 'part=app')
-  expect(JSON.parse(body as string).letters).toMatchObject([{ reason: 'handler_failed', replayId: 'fix-42' }])
-})

@@ -108,23 +108,6 @@ describe('a destination', () => {
     expect(counts()).toEqual([1, 3])
   })
 
-  it('one of two URLs accepts: done, with the answers of both, and without the query of a URL', async () => {
-    const { destination, clock, rows, detail, all, counts } = setUp([400, 200], { webhooks: urls })
-
-    await destination.track({ userId: 'u', event: 'Sold' })
-    await clock.advance(0)
-
-    expect(rows()).toMatchObject([{ state: 'done', attempts: 1 }])
-    expect(rows()[0]?.code).toBeUndefined()
-    const lines = detail()?.steps.flatMap((step) => (step.what === 'attempt' ? [step.attempt] : []))
-    expect(lines).toMatchObject([
-      { url: 'https://one.example/hooks?…', status: 400 },
-      { url: 'https://two.example/hooks', status: 200 },
-    ])
-    expect(all()).not.toContain('hush')
-    expect(counts()).toEqual([1, 1])
-  })
-
   it('what is not queued, or left out by a filter, is a row that was skipped, with the reason', async () => {
     const filter = ({ userId }: Message) => userId !== 'left out'
     const { destination, clock, rows, detail, counts } = setUp([200], { filter })
@@ -203,12 +186,6 @@ describe('a collector', () => {
     })
     expect(detail()?.request?.headers.map(([name]) => name)).not.toContain('authorization')
     expect(counts()).toEqual([1, 0])
-  })
-
-  it('a call is a row of its type', async () => {
-    const { post, rows } = setUp()
-    await post('/v1/track', call)
-    expect(rows()).toMatchObject([{ state: 'done', type: 'track', user: 'u', name: 'Sold' }])
   })
 
   it('a call that is refused, by the source', async () => {

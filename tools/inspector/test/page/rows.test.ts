@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest'
 import { filterOf, keptRows } from '../../src/page/filter.ts'
-import { describe as describeRows, findJourney, type Journey, joinRows, journeyOf } from '../../src/page/journeys.ts'
+import { describe as describeRows, type Journey, joinRows, journeyOf } from '../../src/page/journeys.ts'
 import { foldRepeats } from '../../src/page/repeats.ts'
 import { isHeld } from '../../src/page/retry-times.ts'
 import type { Row, Step, UrlLine } from '../../src/wire.ts'
@@ -60,17 +60,6 @@ it('a copy of a replay stays by itself', () => {
   expect(pathsOf(joinRows([...rows, copy]))).toEqual(['app: app dead', 'collector > app: app done'])
 })
 
-it('journeys are found by any of their rows, a request by itself', () => {
-  const [request, sent, received] = [rowOf('collected', ['m']), rowOf('sent', ['m']), rowOf('received', ['m'])]
-  const journeys = joinRows([request, sent, received])
-  const both = [sent, received].map(({ id }) => findJourney(journeys, id)?.rows)
-  expect(both).toEqual([journeys[0]?.rows, journeys[0]?.rows])
-  expect(findJourney(journeys, sent.id)).toBe(journeys[0])
-  expect(findJourney(journeys, received.id)?.current).toBe(received)
-  expect(findJourney(journeys, request.id)?.rows).toEqual([request])
-  expect(findJourney(journeys, 9_999)).toBeUndefined()
-})
-
 const row: Row = {
   ...{ id: 7, at: 0, kind: 'received', part: 'Shop', state: 'refused', bytes: 1, attempts: 0 },
   ...{ type: 'track', name: 'Order Completed', user: 'Ada@shop.example', status: 401, code: 'invalid_signature' },
@@ -90,12 +79,6 @@ it.each([
   'state=refused&user=bob',
 ])('the filter %s leaves the row out', (search) => {
   expect(passes(search)).toBe(false)
-})
-
-it('a filter finds bodies that are no message', () => {
-  const { type: _type, name: _name, user: _user, status: _status, ...bare } = row
-  expect(passes('type=none', bare)).toBe(true)
-  for (const search of ['event=order', 'user=a', 'status=4', 'type=track']) expect(passes(search, bare)).toBe(false)
 })
 
 it('the list holds as many as the inspector keeps, the newest first: refused requests push no messages out', () => {
