@@ -87,7 +87,6 @@ describe('history', () => {
 
   it.each([
     ['history --since yesterday', "--since 'yesterday'"],
-    ['history --since 2026-02-30', "--since '2026-02-30'"],
     ['replay --since 1d --until 2d', '--since --until'],
     ['replay --type tracks', '--type track?'],
     ['history --reason x', '--reason history'],

@@ -98,13 +98,6 @@ it('several sources have the newest version of each event, wherever it is', asyn
   expect([stderr, reverse.stdout]).toEqual(['', stdout])
 })
 
-it('several sources that differ at one version are a finding, and the first one is used', async () => {
-  const other = plan({ key: 'A', jsonSchema: {} })
-  const { one, two } = await files({ one: plan({ key: 'A', jsonSchema: ORDER }), two: other })
-  const { stdout, stderr } = await hookline(['types', one, two])
-  expect([stdout, stderr]).toEqual([expect.stringContaining('total: z.number()'), expect.stringMatching(/^A: .*\n$/)])
-})
-
 it('sources of messages add the events that no plan has', async () => {
   const m = [track('A', { total: 'x' }), track('B', { n: 1 })].join('\n')
   const sources = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m })

@@ -42,11 +42,6 @@ it.each([
   expect(await types(of(schema), message({ a: true }))).toMatchObject({ code: 0 })
 })
 
-it('a check names a fault once, not again for each part of anyOf', async () => {
-  const { stdout } = await types(of({ anyOf: [TEXT, { type: 'number' }] }), message({ a: true }))
-  expect(jsonLines(stdout)).toMatchObject([{ faults: [{}] }])
-})
-
 it.each<[string, string, string, string]>([
   [
     'properties',
@@ -114,16 +109,6 @@ describe('a plan', () => {
       expect(code).toBe(0)
       expect(await types(rules, message({ total: 1 }))).toMatchObject({ code: 0 })
       expect(await types(rules, message({}))).toMatchObject({ code: 1 })
-    })
-
-    it.each(['identify', 'group'] as const)('is about the traits of %s messages', async (type) => {
-      const schema = of({ ...ids, groupId: {}, context: {}, traits: total })
-
-      const { stdout, stderr } = await types([rule('', schema, type.toUpperCase())])
-
-      const { traits } = runCode(stdout)
-      expect([accepts(traits[type], { total: 1 }), accepts(traits[type], {})]).toEqual([true, false])
-      expect(stderr).toMatch(new RegExp(`^${type} traits: .*\`groupId\``, 'm'))
     })
   })
 
