@@ -64,18 +64,6 @@ it('500 events are counted beside those with a schema, and all others together',
   expect(part?.events.at(-1)).toMatchObject({ event: 'Order Completed', count: 1 })
 })
 
-it('what has a schema is said where any has; what has none comes first, and what did not come is listed', async () => {
-  const traits = { identify: z.object({}) }
-  const { receiver, lines } = inspect({ events, traits, custom: z.string() })
-  for (const message of [completed, completed, of('New'), fixtures.group, fixtures.page, '"text"']) {
-    await deliver(receiver, message)
-  }
-  expect(summaryOf(await lines())).toEqual([
-    ...['New 1 0 false', 'group 1 0 false', 'Order Completed 2 0 true'],
-    ...['page 1 0 -', 'custom 1 0 true', 'identify 0 0 true'],
-  ])
-})
-
 const MISMATCHES = {
   'at once': {},
   'of a batch': { batches: true },

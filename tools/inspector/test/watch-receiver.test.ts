@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { memoryDedupe } from '../../../src/receive/memory-dedupe.ts'
 import type { ReceiverOptions } from '../../../src/receive/receiver-options.ts'
 import { setUpInbox } from '../../../test/support/inbox.ts'
-import { deliver, hostRequest, secret, setUp as setUpReceiver } from '../../../test/support/receive.ts'
+import { deliver, secret, setUp as setUpReceiver } from '../../../test/support/receive.ts'
 import { until } from '../../../test/support/until.ts'
 import { watchReceiver } from '../src/watch-receiver.ts'
 import { keptBy, pause } from './support.ts'
@@ -267,18 +267,6 @@ it('of a batch each element is a row, the refused one, too', async () => {
     ['done', 1, undefined],
     ['done', 1, undefined],
   ])
-})
-
-it('a request that is refused is shown with its path, and explained with it', async () => {
-  const { receiver, detail, rows, journal } = watch(setUpReceiver({ secret: 'another' }))
-
-  await receiver.handle(hostRequest({ path: '/webhooks/shop' }))
-
-  const row = { state: 'refused', status: 401, code: 'signature_mismatch', isRefused: true }
-  const request = { method: 'POST', path: '/webhooks/shop', remoteAddress: '192.0.2.1' }
-  expect(detail()).toMatchObject({ canExplain: true, row, request })
-  const { path, bytes = [] } = journal.refused(rows()[0]?.id ?? 0) ?? {}
-  expect([path, Buffer.from(bytes).toString()]).toEqual(['/webhooks/shop', JSON.stringify(fixtures.track)])
 })
 
 it('an attempt of an inbox that ends after its user was forgotten brings nothing back', async () => {

@@ -122,13 +122,6 @@ it('a timeline shows what differs in more than its times: another error, another
   expect(sizes([round(1, 503), round(2, 500), round(3, 503)].flat())).toEqual([2, 2, 2])
 })
 
-it('a timeline folds no two, and keeps what comes before and after the attempts', () => {
-  const first: Step = { at: 0, what: 'queued' }
-  const last: Step = { at: 9, what: 'redriven' }
-  expect(sizes([first, ...round(1, 503), ...round(2, 503), last])).toEqual([1, 4, 1])
-  expect(sizes([first, failed(1), failed(2), failed(3), last])).toEqual([1, 1, [1, 1], 1, 1])
-})
-
 const urls = (...circuits: UrlLine['circuit'][]) =>
   circuits.map((circuit, index): UrlLine => ({ url: `https://${index}.example/`, circuit, delivered: 0, failed: 0 }))
 
