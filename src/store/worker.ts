@@ -77,8 +77,8 @@ export class QueueWorker<Claim extends ClaimedJob> {
       this.#wasWokenMeanwhile = true
     } else if (this.#phase !== 'closed') {
       this.#isClaiming = true
-      // The limit is above `concurrency`. Even after claiming that many jobs, the worker can then claim again in the same turn, in place of
-      // jobs that have already ended.
+      // The limit is above `concurrency`, so that after claiming `concurrency` jobs, the worker can claim again in the
+      // same turn if some of them have already ended.
       const isTurnFull = this.#claimedThisTurn >= Math.max(CLAIMS_A_TURN, this.#workOptions.concurrency + 1)
       if (isTurnFull) setImmediate(this.#startClaiming)
       // In an ordered store, the claim is made after all outcomes of this turn, so that it also gets the jobs that these outcomes make due.

@@ -118,7 +118,7 @@ function isFlat(headers: unknown): headers is string[] {
   return Array.isArray(headers) && !Array.isArray(headers[0])
 }
 
-/** The error that undici reports, keyed by when the connection was reset. During an answer, the error says what is missing. */
+/** The errors that undici reports, keyed by when the connection was reset. A reset during an answer has its own errors. */
 const RESETS = { headers: 'reset', body: 'reset', answer: 'cut_off', chunk: 'cut_off_chunk' } as const
 
 /** Responds to one captured request through the handler of undici 8. */
@@ -221,7 +221,7 @@ class CapturedExchange implements Dispatcher.DispatchController {
   }
 }
 
-/** The errors that Node.js and undici give. Errors from undici's parser have no code. */
+/** The errors that Node.js and undici report. Errors from undici's parser have no code. */
 const ERRORS = {
   refused: { code: 'ECONNREFUSED', message: 'connect ECONNREFUSED' },
   dns: { code: 'ENOTFOUND', message: 'getaddrinfo ENOTFOUND' },

@@ -38,7 +38,7 @@ export interface HeaderRequest extends Omit<SignedRequest, 'headers'> {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The second argument of `fetch`. Pass its parts to other clients. */
+/** A signed request. Pass it to `fetch` as the second argument, or pass its parts to another client. */
 export interface SignedRequest {
   readonly method: DeliveryMethod
   readonly headers: { readonly 'content-type': string; readonly 'user-agent': string; readonly 'x-signature': string }

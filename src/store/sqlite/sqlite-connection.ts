@@ -75,7 +75,7 @@ export class Connection {
   /**
    * Makes calls in one transaction.
    *
-   * @throws Error from SQLite, after which the transaction is rolled back.
+   * @throws Error from SQLite. The transaction has been rolled back.
    */
   makeCalls<Called extends Call>(calls: readonly Called[]): MadeCall<Called>[] {
     const dead = calls.some(({ kind }) => kind === 'claim' || kind === 'erase') ? this.#findDead() : []
@@ -103,8 +103,8 @@ export class Connection {
   }
 
   /**
-   * Writes the content of the WAL to the database file, in a separate thread. Resolves to false if this fails, or another connection to the
-   * file prevents it.
+   * Writes the content of the WAL to the database file, in a separate thread. Resolves to false if this fails, for
+   * example because another connection uses the file.
    */
   async checkpoint(mode: 'PASSIVE' | 'TRUNCATE'): Promise<boolean> {
     this.walBytes = 0

@@ -22,9 +22,9 @@ import { CHECK_PATH } from './sqlite-tables.ts'
 /** A queue in a SQLite file. */
 export interface SqliteQueue extends Queue {
   /**
-   * Copies the file, with all of its queues, to a new file (`VACUUM INTO`). The queues can be in use meanwhile. The copy contains
-   * everything that was pushed before the call, and only this user may read it. To restore the copy, stop all processes that use the file,
-   * and replace the file with the copy.
+   * Copies the file, with all of its queues, to a new file (`VACUUM INTO`). The queues can be in use meanwhile. The copy
+   * contains everything that was pushed before the call. Only the user that runs this process may read it. To restore the
+   * copy, stop all processes that use the file, and replace the file with the copy.
    *
    * @param path The path of the copy, where no file may exist yet.
    * @throws TypeError (as a rejection) if `path` is not a non-empty string; HooklineError (as a rejection) `queue_unavailable` if the copy

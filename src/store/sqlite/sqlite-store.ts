@@ -1,6 +1,6 @@
 /**
- * The store of a queue in a SQLite file. Each call of a {@link QueueStore} is a step in a transaction that `file.ts` begins and
- * commits. In this file, the calls come first, then the steps.
+ * The store of a queue in a SQLite file. Each call of a {@link QueueStore} is a step in a transaction, which the
+ * {@link QueueFile} begins and commits. In this module, the calls come first, then the steps.
  */
 
 import { randomUUID } from 'node:crypto'

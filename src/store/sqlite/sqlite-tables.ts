@@ -157,7 +157,10 @@ export interface QueueAndUse {
 
 export type Queues = ReturnType<typeof createQueueRows>
 
-/** Reads the rows of the queues, once in each transaction, because another process may have changed them since the last transaction. */
+/**
+ * Creates functions that add, read and save the rows of queues. They read a row once in each transaction, because another
+ * process may have changed the row since the last transaction.
+ */
 export function createQueueRows(database: DatabaseSync) {
   const insertRow = database.prepare(`
     INSERT INTO hookline_queues (name, use, next, waiting, active, dead_letters, log_bytes) VALUES (?, ?, 1, 0, 0, 0, 0)

@@ -97,8 +97,8 @@ export class WalGuard {
   }
 
   /**
-   * Returns whether one of the files was removed or replaced. Returns false if the files cannot be inspected, which may only mean that no
-   * file descriptor is left.
+   * Returns whether one of the files was removed or replaced. Returns false if the files cannot be inspected, because the
+   * process may just have no file descriptor left.
    */
   #isReplaced(): boolean {
     try {
@@ -126,8 +126,8 @@ function identifyFiles(path: string): string {
 }
 
 /**
- * Writes the content of a removed WAL to the database file. The caller has checked that there is no new WAL, because its content would be
- * overwritten.
+ * Writes the content of a removed WAL to the database file. The caller has checked that there is no new WAL, because the
+ * older content would overwrite the changes in a new one.
  */
 function saveRemovedWal(database: DatabaseSync, path: string): void {
   try {

@@ -117,7 +117,7 @@ interface Difference {
   readonly expected: unknown
 }
 
-/** Finds the first difference; undefined when every field of the pattern matches. Lists must have the same length. */
+/** Finds the first difference. Returns undefined when every field of the pattern matches. Lists must have the same length. */
 export function findDifference(found: unknown, expected: unknown, path = ''): Difference | undefined {
   const difference = { path, found, expected }
   if (isMatcher(expected)) return expected.asymmetricMatch(found) ? undefined : difference

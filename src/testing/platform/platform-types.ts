@@ -66,7 +66,7 @@ export interface PlatformMessage<Type extends MessageType = MessageType> {
 /** A request that the collector refused, or one refused call of a request. */
 export interface RefusedCall {
   readonly path: string
-  /** The status of the answer: 200 when other calls of a batch were accepted. */
+  /** The status of the answer. It is 200 when other calls of the same batch were accepted. */
   readonly status: number
   readonly code: string
   /** Says what is wrong and what to do. */

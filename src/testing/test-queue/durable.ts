@@ -30,7 +30,8 @@ export const durableCases: Cases = {
     for (let round = 0; round < 12; round += 1) {
       const closing = round === 0 ? queue : await openAnother()
       const seen = work(never, 10, closing)
-      // A queue claims once it knows its marks. Each round closes the queue at another moment: before, during or after its claim.
+      // A queue claims jobs only after it has read its marks. Each round closes the queue at a different moment: before,
+      // during or after its claim.
       if (round % 4 === 3) await closing.counts()
       else for (let turns = 0; turns < 2 * round; turns += 1) await Promise.resolve()
       await closing.close({ graceMs: 0 })
@@ -133,7 +134,7 @@ export const durableCases: Cases = {
 
   'durable: a queue handles what another one pushed': async ({ queue, tick, work, claimed, openAnother }) => {
     const seen = work(complete, 10, await openAnother())
-    await tick() // The other queue has now looked for jobs in the empty queue.
+    await tick() // The other queue has now looked for jobs, and found none.
     await queue.push([jobOf('a'), jobOf('b')])
     await claimed(seen, 2, tick)
   },

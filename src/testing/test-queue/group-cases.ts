@@ -81,7 +81,7 @@ export const groupCases: Cases = {
     await context.claimed(seen, 1)
     await end('a1', 1, { retryAt: new Date(now() + LATER_MS) })
     await queue.push(jobsOf('b1'))
-    await context.claimed(seen, 2) // Once `b1` is claimed, the outcome of `a1` is recorded.
+    await context.claimed(seen, 2) // When `b1` has been claimed, the outcome of `a1` has been recorded.
     equal((await queue.forget(({ body }) => text(body) === 'a1')).deleted, 1)
     await context.claimed(seen, 3)
     deepEqual(running(), ['a2', 'b1'])
