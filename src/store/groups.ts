@@ -17,7 +17,7 @@ export function checkGroupBy(place: string, groupBy: unknown, { hasGroups }: Que
   if (hasGroups !== true) throw new TypeError(`\`${place}groupBy\` needs a queue with groups. ${GROUP_ADVICE}`)
 }
 
-/** Checks the group that a `groupBy` function returned. Returns undefined if the job has no group. */
+/** Checks and returns the group that a `groupBy` function returned. Returns undefined if the job has no group. */
 export function readGroup(place: string, group: unknown): string | undefined {
   if (group === undefined || group === null || group === '') return undefined
   if (typeof group === 'string') return group

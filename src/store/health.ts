@@ -9,8 +9,7 @@ export interface QueueCounts {
   /** The number of jobs that wait to be claimed, now or later. */
   readonly waiting: number
   /**
-   * The number of waiting jobs that were claimed before, and wait for their next attempt. Undefined if the engine cannot count them
-   * cheaply.
+   * The number of waiting jobs that were claimed before, and wait to be retried. Undefined if the engine cannot count them cheaply.
    */
   readonly retrying?: number
   /** The number of jobs that are claimed, by any worker. */
@@ -32,13 +31,13 @@ export interface QueueCounts {
 /** The health of a receiver or a destination. Without a queue, or while the queue is unavailable, the numbers are 0. */
 export interface Health {
   /**
-   * Whether to send traffic: false after `close` was called, while the queue does not answer, and for a minute if the last message could
+   * Whether to send traffic: false after `close` was called, while the queue is unavailable, and for a minute if the last message could
    * not be stored.
    */
   readonly ready: boolean
   /**
-   * `closing` after `close` was called; `unavailable` when the queue does not answer within a second; `degraded` for a minute if the last
-   * message could not be stored, and while the circuit of a URL is not closed. Dead letters do not change the status.
+   * `closing` after `close` was called; `unavailable` if the queue fails or does not respond within a second; `degraded` for a minute if
+   * the last message could not be stored, and while the circuit of a URL is not closed. Dead letters do not change the status.
    */
   readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
   /** Why the queue is unavailable or, for a minute, why the last message could not be stored. */

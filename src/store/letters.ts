@@ -1,4 +1,4 @@
-/** Reads, redrives and drops the dead letters of their owner. The owner is an inbox or a destination. */
+/** Reads, redrives and drops the dead letters of an owner: an inbox or a destination. */
 
 import {
   invalidOption,

@@ -331,7 +331,8 @@ export interface Queue {
   readonly isDurable?: boolean
   /**
    * Adds jobs. Resolves when all of them are stored as safely as the engine allows or, with a `db`, are part of the transaction. The result
-   * lists the ids that the queue already knew, whose jobs it skipped. The result is undefined if the engine does not report these ids.
+   * lists the ids of the jobs that the queue skipped, because it already knew the ids. The result is undefined if the engine does not report
+   * these ids.
    *
    * @throws HooklineError (as a rejection): `queue_full`, after which no job was added; `queue_unavailable`, after which some or all of the
    *   jobs may have been added. Pushing the same jobs again is safe, because the queue skips the ids that it knows.
@@ -355,8 +356,8 @@ export interface Queue {
   /**
    * Waits until the queue has no more work. This method is meant for tests. The queue of an inbox or a destination has no more work when
    * every message is complete or a dead letter, including messages that are to be retried. Retries come due by the clock of the queue, so
-   * advance a manual clock. A queue with your own worker has no more work when no job is due and this process has claimed none. Jobs that
-   * come due later do not count then. The promise also resolves when the queue is closed.
+   * a test with a manual clock must advance the clock. A queue with your own worker has no more work when no job is due and this process
+   * has claimed none, even if jobs come due later. The promise also resolves when the queue is closed.
    *
    * @throws TypeError (as a rejection) if the queue belongs to a receiver that was not started.
    */

@@ -10,7 +10,7 @@ import { createTimeHeap } from './time-heap.ts'
 export interface Waiting {
   readonly group: string | undefined
   dueAt: number
-  /** Whether the other jobs of the group wait for this job, which is due, is claimed, or waits for its retry. */
+  /** Whether the job is the first of its group: it is due, is claimed, or waits for its retry. The other jobs wait for it. */
   isFirst: boolean
   /** The position of the job in the order of the due jobs. */
   place: number
@@ -76,7 +76,7 @@ export class DueJobs<Entry extends Waiting> {
     for (const jobs of [this.#due, this.#advanced, this.#later, ...this.#behind.values()]) jobs.filter(keep)
   }
 
-  /** Returns the earliest time at which a job that is not due yet comes due; undefined if no job comes due later. */
+  /** Returns the time at which the next job comes due; undefined if no job comes due later. */
   laterAt(): number | undefined {
     return this.#later.nextAt()
   }

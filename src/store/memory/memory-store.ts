@@ -47,7 +47,7 @@ interface Letter extends DeadLetter {
   readonly group: string | undefined
 }
 
-/** The time that is returned for a due job. The time of the job itself may be in the future if the machine's clock was set back. */
+/** The time that `nextDueAt` returns if a job is due. The job's own time may be in the future if the machine's clock was set back. */
 const LONG_AGO = new Date(0)
 const NEVER = new Date(8.64e15)
 
@@ -346,8 +346,8 @@ class MemoryStore implements Store {
   }
 
   /**
-   * Drops the oldest entries of the log until this many more bytes fit. Then drops the oldest dead letters until the bytes fit, and until there
-   * are not too many dead letters.
+   * Drops the oldest entries of the log until this many more bytes fit. Then drops the oldest dead letters until the bytes fit and at most
+   * `maxDeadLetters` are left.
    */
   #shrink(bytes: number): void {
     const { maxBytes, maxDeadLetters } = this.#settings

@@ -1,6 +1,6 @@
 /**
- * Items that wait for their time, in a binary heap. The item with the earliest time is on top; among items with the same time, the one that
- * was pushed first.
+ * Items that wait for their time, in a binary heap. The item with the earliest time is on top. If several items have this time, the one
+ * that was pushed first is on top.
  */
 
 interface Node<T> {

@@ -123,8 +123,8 @@ class HandlerTransaction {
       await this.#runStatement('ROLLBACK', ROLLBACK_MS)
       this.#release(false)
     } catch {
-      // Ends the server process through the connection of the queue. The client is returned to the pool only afterwards,
-      // because the pool would report the lost connection.
+      // Ends the server process through the connection of the queue. The client is released only afterwards, because the pool would
+      // otherwise report the lost connection.
       const end = 'SELECT pg_terminate_backend($1)'
       const { processID } = this.#client
       await this.#connection.call((boss) => boss.getDb().executeSql(end, [processID])).catch(ignore)
@@ -236,4 +236,4 @@ function explain(name: string, error: unknown): HooklineError {
   return new HooklineError('handler_failed', message)
 }
 
-const FAILED_BEFORE = '25P02' // PostgreSQL's code for a statement, such as COMMIT, that follows a failed statement in its transaction.
+const FAILED_BEFORE = '25P02' // PostgreSQL's code for a statement that follows a failed statement in the same transaction.

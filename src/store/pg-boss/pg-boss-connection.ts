@@ -16,7 +16,7 @@ const START_FACTOR = 10
 const SUPERVISE_SECONDS = 10
 /** PostgreSQL's code for a missing table, for example after the schema was dropped. The next call creates the table again. */
 const UNDEFINED_TABLE = '42P01'
-/** PostgreSQL's code for a conflict between transactions, as in a database whose default isolation level is serializable. */
+/** PostgreSQL's code for a conflict between transactions, which can occur if the database's default isolation level is serializable. */
 const SERIALIZATION_FAILURE = '40001'
 const CLOSED = 'the queue closed before PostgreSQL responded'
 
@@ -51,7 +51,7 @@ export class Connection {
 
   reserve(use: QueueUse): void {
     this.#use = use
-    // The next call prepares the queues again, which stores the use, or finds that the jobs are reserved for the other use.
+    // The next call prepares the queues again. This stores the use, or fails if the jobs are reserved for the other use.
     this.#opening = undefined
   }
 
@@ -239,8 +239,8 @@ export function limitsOf(statementMs: number, idleMs: number): string {
 }
 
 /**
- * Creates the sockets of a pool, and can destroy all of them. Otherwise, a silent socket would block later calls, and keep the process
- * alive.
+ * Returns an object that creates the sockets of a pool, and can destroy all of them. A silent socket that stays open would block later
+ * calls, and keep the process alive.
  */
 export function createSockets() {
   const openSockets = new Set<Socket>()

@@ -87,7 +87,7 @@ export function createLog(connection: Connection, { name, schema, timeoutMs }: S
       const oldest = `SELECT seq FROM ${table} WHERE queue = $1 AND seq < coalesce((${firstKept}), ${MAX_SEQ}) ORDER BY seq LIMIT $4`
       const statement = `DELETE FROM ${table} WHERE queue = $1 AND seq IN (${oldest}) RETURNING seq`
       const { length } = await runStatement(statement, [timeOf(before), lastSeqOverSize ?? '0', limit])
-      // All entries up to this number have been dropped. The next trim looks up the number again.
+      // If fewer entries than `limit` were dropped, none up to this number is left. The next trim looks up the number again.
       if (length < limit) lastSeqOverSize = undefined
       return length
     },

@@ -106,7 +106,7 @@ export interface PgBossQueueOptions extends Pick<CreateQueueOptions, 'deadLetter
 
 export type Settings = ReturnType<typeof readOptions>
 
-/** The time limit of listing, counting or changing dead letters is `timeoutMs` times this factor. */
+/** Counting jobs, reading the log, and listing or changing dead letters may take `timeoutMs` times this factor. */
 export const LISTING_FACTOR = 10
 /** The shortest lease that pg-boss accepts, in milliseconds. */
 export const MIN_LEASE_MS = 10_000
@@ -196,6 +196,6 @@ function requireName(_option: string, name: unknown): void {
 /** Checks that pg-boss accepts the name of the schema: without quotes, or in double quotes. */
 function requireSchema(_option: string, schema: unknown): void {
   if (typeof schema === 'string' && /^(?:[A-Za-z_]\w{0,49}|"[^"'%$.\\\p{Cc}]{1,50}")$/u.test(schema)) return
-  const rule = 'must be at most 50 letters, digits and _, or a name in double quotes'
+  const rule = 'must be at most 50 letters, digits and _ that do not begin with a digit, or a name in double quotes'
   throw invalidOption('schema', rule, show(schema), "Pass the pg-boss schema, for example 'pgboss'.")
 }

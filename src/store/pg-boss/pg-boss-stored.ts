@@ -109,8 +109,8 @@ export class StoredJobs {
   }
 
   /**
-   * Lists the jobs that this process has claimed both first and last, because jobs may be claimed or wait again in the meantime. Does not
-   * list jobs that other processes have claimed.
+   * Lists the claimed jobs of this process at the beginning and again at the end, because jobs may be claimed or wait again in the
+   * meantime. Does not list jobs that other processes have claimed.
    */
   async *jobs(): AsyncGenerator<readonly StoredJob[]> {
     yield [...this.#held]

@@ -21,13 +21,13 @@ export function connectTo(path: string): DatabaseSync {
     )
   }
   if (path !== ':memory:') createForThisUser(path)
-  // SQLite must not wait for locks, because that would block the thread. Callers retry instead, for the `timeoutMs` of their options.
+  // SQLite must not wait for locks, because each call would then block the thread. Hookline itself retries instead.
   return new DatabaseSync(path, { timeout: 0 })
 }
 
 /**
- * Creates a file that only this user may read. SQLite gives the files that it keeps next to it the same mode. Does not open an existing
- * file, because closing the file would drop the locks of this process on it.
+ * Creates a file that only this user may read. SQLite gives the same mode to the files that it keeps beside this file. Does not open an
+ * existing file, because closing the file would drop the locks of this process on it.
  */
 function createForThisUser(path: string): void {
   if (existsSync(path)) return
@@ -45,7 +45,7 @@ function isMountPoint(file: string): boolean {
   } catch {
     return statSync(file).dev !== statSync(dirname(file)).dev // Systems other than Linux do not list their mounts here.
   }
-  // The list writes spaces and backslashes as octal escapes.
+  // The list shows spaces and backslashes as octal escapes.
   const escaped = file.replace(/[\s\\]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`)
   return mounts.split('\n').some((line) => line.split(' ')[4] === escaped)
 }
@@ -147,7 +147,7 @@ export function resultOf(error: unknown): number | undefined {
 export const BUSY = 5
 export const CORRUPT = 11
 
-/** Has the code and the text of the error that SQLite throws when a file is locked. */
+/** An error with the code and the text of the one that SQLite throws when a file is locked. */
 const LOCKED: Error & { readonly errcode: number } = Object.assign(new Error('database is locked'), {
   errcode: BUSY,
 })

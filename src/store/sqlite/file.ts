@@ -105,8 +105,8 @@ class SharedFile {
   }
 
   /**
-   * Adds a queue to the table of queues. Remembers the queue, so that a later connection adds it again, because the path may then lead to a
-   * different file.
+   * Adds a queue to the table of queues, and remembers the queue. A later connection adds the queue again, because the path may lead to a
+   * different file by then.
    */
   addQueue(queue: QueueAndUse): void {
     this.#connection ??= this.#connect()
@@ -173,7 +173,10 @@ class SharedFile {
     this.#makeCalls(calls, this.#connection)
   }
 
-  /** Makes calls together. If that fails, makes each call alone, so that only the call at fault fails. */
+  /**
+   * Makes calls together. If another process is writing, retries the calls later. After any other failure, makes each call alone, so that
+   * only the call at fault fails.
+   */
   #makeCalls(calls: readonly PendingCall[], connection: Connection): void {
     const unsynced: MadeCall<PendingCall>[] = []
     try {

@@ -95,7 +95,7 @@ export function isDead(path: string, owner: number): boolean {
     // The file can be removed safely while it is locked, because an owner that waits for the lock will see that the file is gone.
     removeIfPossible(file)
     connection.close()
-    removeIfPossible(file) // The file is removed again, because on Windows an open file cannot be removed.
+    removeIfPossible(file) // On Windows, the first removal failed, because the file was open.
     return true
   } catch {
     return false // The file is locked by its owner, or this process may not open it.
