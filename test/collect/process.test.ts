@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { describe, expect, it, vi } from 'vitest'
 
 vi.resetModules() // Clients of other files, left open in this process, would share its listeners.
-const { numbered, setUp } = await import('./dispatcher.ts')
+const { eventsOf, numbered, setUp } = await import('./dispatcher.ts')
 
 describe('the listeners for the end of the process', () => {
   const events = ['beforeExit', 'exit', 'SIGTERM', 'SIGINT', 'uncaughtException']
@@ -59,5 +59,20 @@ describe('the listeners for the end of the process', () => {
     const closed = client.close({ timeoutMs: 0 })
     await clock.advance(0)
     expect([(await closed).length, counts()]).toEqual([2, before])
+  })
+
+  it('post in vain for ten seconds, and then the calls count towards the next flush like new ones', async () => {
+    const { client, clock, batches } = setUp(Array(4).fill(500), { flushAt: 2 })
+    client.track(numbered(0))
+    const post = process.listeners('beforeExit').at(-1) as (code: number) => void
+    post(0)
+    await clock.advance(10_000)
+    expect(batches()).toHaveLength(4)
+
+    client.track(numbered(1))
+    await clock.advance(0)
+
+    expect(eventsOf(batches()[4])).toEqual(['Event 0', 'Event 1'])
+    expect(counts()).toEqual(before)
   })
 })
