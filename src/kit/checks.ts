@@ -29,7 +29,7 @@ function quote(text: string): string {
   return `'${JSON.stringify(text).slice(1, -1).replaceAll("'", "\\'").replaceAll('\\"', '"')}'`
 }
 
-/** Throws unless the options are an object in which every name is known. Otherwise, a misspelt option would be ignored. */
+/** Throws unless the options are an object in which every name is known. Without this check, a misspelt option would be ignored. */
 export function requireOptions(caller: string, options: unknown, known: readonly string[]): void {
   const name = `${caller}: options`
   if (typeof options !== 'object' || options === null) throw notAnObject(name, options, known)

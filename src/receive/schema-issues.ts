@@ -6,7 +6,7 @@
 import type { SchemaIssue } from '../protocol/error.ts'
 
 const MAX_ISSUES = 3
-/** The maximum number of keys to show of one path. It is limited, because a body may be nested very deeply. */
+/** The maximum number of keys of a path to show. Without a limit, the path in a deeply nested body could be very long. */
 const MAX_DEPTH = 10
 const MAX_CODES = 5
 

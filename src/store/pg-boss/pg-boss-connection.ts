@@ -207,7 +207,7 @@ export class Connection {
     this.#listening?.catch(() => {}) // After a failure, the queue listens again only once pg-boss is started again.
   }
 
-  /** Reports an error from pg-boss, unless pg-boss retries automatically after it. */
+  /** Reports an error from pg-boss, unless pg-boss retries automatically after it or the queue is closing. */
   #reportError(error: Error): void {
     const isExpected = codeOf(error) === SERIALIZATION_FAILURE || error.message.startsWith('LISTEN/NOTIFY')
     if (this.#closing === undefined && !isExpected) this.#settings.onError(unavailable(this.#settings.name, error))
