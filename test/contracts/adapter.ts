@@ -250,6 +250,14 @@ export function adapterContract(host: Host, turn: number): void {
     }
   })
 
+  it('keeps an endpoint without routes from a path that only begins with its own', async () => {
+    const send = await startEndpoint(() => ({ status: 200, headers: {}, body: 'here' }))
+
+    const [own, longer] = [await send({ ...empty, path: '/webhooks' }), await send({ ...empty, path: '/webhooks2' })]
+
+    expect([own?.status, longer?.status]).toEqual([200, 404])
+  })
+
   it('puts an endpoint with routes below the path', async () => {
     const echo = ({ path, query }: EndpointRequest) => ({ status: 200, headers: {}, body: `${path} ${query}` })
     const send = await startEndpoint(echo, ['/', '/v1/batch'])
