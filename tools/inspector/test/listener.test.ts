@@ -150,7 +150,7 @@ describe('a streamed answer', () => {
     return { clock, response }
   }
 
-  it('that fails closes the connection, so that nobody takes it for whole', async () => {
+  it('that fails closes the connection, so that nobody mistakes it for a complete one', async () => {
     const { response } = await serve(async function* () {
       yield 'one'
       throw new Error('the disk is on fire')

@@ -1,4 +1,4 @@
-/** The page in Chromium: access, and a server that is away. */
+/** The page in Chromium: access, and a server that does not respond. */
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
