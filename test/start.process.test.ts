@@ -105,6 +105,7 @@ test('killed while the receiver cannot be reached, it goes on with what was left
   demo = startNode([START], { env: { PORT: '0', DATA: data } })
   for (const { saw } of expectations.slice(0, 8))
     await demo.printed(new RegExp(`^✓ [\\d:.]{12} {2}receiver +handled +${saw}, from last time$`, 'm'))
+  await demo.printed(/^http:\S+token=\S+$/m) // From here on, it ends in order.
 
   demo.kill('SIGTERM')
   expect(await demo.exit).toBe(0)
