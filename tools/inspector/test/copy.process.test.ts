@@ -41,7 +41,7 @@ function posted({ args, stdin }: ReturnType<typeof runShell>): Buffer {
 }
 
 describe('a copy as curl', needs('POSIX'), () => {
-  it('posts any bytes to the URL, also more than an argument holds', () => {
+  it('posts any bytes to the URL, also more than an argument holds', { timeout: 120_000 }, () => {
     const text = fc.string({ unit: 'binary', maxLength: 80 }).map((text) => Buffer.from(text))
     const check = fc.property(fc.oneof(fc.uint8Array({ maxLength: 80 }), text), (bytes) => {
       const result = runShell(copyAsCurl(detailOf(bodyOf(bytes))))
@@ -52,7 +52,7 @@ describe('a copy as curl', needs('POSIX'), () => {
     const examples = [...NASTY, `["${"it's ".repeat(80_000)}"]`].map((each): [Buffer<ArrayBuffer>] => [
       Buffer.from(each),
     ])
-    fc.assert(check, { numRuns: runs(60), examples })
+    fc.assert(check, { numRuns: runs(30), examples }) // Each starts a shell.
   })
 
   it('sends the headers of the message, without the hidden ones and those of the connection', () => {
