@@ -23,7 +23,7 @@ export async function createPostgres(programs: string) {
   if (isRoot()) await run('chown', ['postgres', folder])
   await asPostgres(join(programs, 'initdb'), ['-A', 'trust', '-U', 'postgres', '--no-sync', '-D', data])
   const control = (...rest: string[]) => asPostgres(join(programs, 'pg_ctl'), ['-D', data, '-w', ...rest])
-  const options = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 -c fsync=on`
+  const options = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 -c fsync=off` // The machine that it runs on does not crash.
   let isRunning = false
   async function stop(): Promise<void> {
     if (isRunning) await control('-m', 'immediate', 'stop')

@@ -56,7 +56,7 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     const queue = create({
       connectionString: proxy.url,
       schema: schema.name,
-      timeoutMs: 500,
+      timeoutMs: 2_000,
       max: 1, // One that stays silent would be in the way of all that follows.
     })
     const seen = work(queue)
@@ -76,7 +76,7 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
   })
 
   it('a table that is locked for long: what is refused is not stored later, and no claim is lost or counted', async () => {
-    const queue = create({ connectionString: databaseUrl, schema: schema.name, timeoutMs: 500 })
+    const queue = create({ connectionString: databaseUrl, schema: schema.name, timeoutMs: 2_000 })
     await untilPushed(queue, jobOf('before'))
     const client = new pg.Client(databaseUrl)
     await client.connect()
