@@ -11,6 +11,7 @@ import {
   ESCAPED,
   expectFault,
   type Fault,
+  findFaults,
   PARSED_FIRST,
   REWRITTEN,
   SECRET,
@@ -50,6 +51,12 @@ const FAULTS: readonly Fault[] = [
 it.each(FAULTS)('an endpoint with the fault %s fails the right cases, and no others', (...fault) =>
   expectFault('node', fault),
 )
+
+it('an endpoint that accepts no plain message fails one case, and the others are skipped', async () => {
+  const { 'plain-message': plain, ...others } = await findFaults(await startOther('node', 'quoted-secret'))
+  expect(plain?.result).toBe('fail')
+  expect(new Set(Object.values(others).map(({ result }) => result))).toEqual(new Set(['skip']))
+})
 
 it('the guide lists each case once, in the order of a run, and what a wrong answer counts as', () => {
   const guide = readFileSync(new URL('../../../docs/command.md', import.meta.url), 'utf8')
