@@ -1,6 +1,6 @@
 /** Recognises the host that called a handler by the shape of the arguments, so that an error can name the import that this host needs. */
 
-import { invalidOption, kindOf } from '../../src/kit/checks.ts'
+import { kindOf } from '../../src/kit/checks.ts'
 
 type Subpath = `hookline/${'express' | 'fastify' | 'fetch' | 'koa' | 'lambda' | 'node'}`
 
@@ -70,14 +70,20 @@ export function refuseOtherHost(subpath: Subpath, needed: string, ...args: reado
   if (host === undefined) return
   const [found, right, advice] = host
   if (right === subpath && advice === '') return
-  throw invalidOption(subpath, `must be called with ${needed}`, found, `Import \`serve\` from '${right}'${advice}.`)
+  throw wrongCaller(subpath, needed, found, `Import \`serve\` from '${right}'${advice}.`)
 }
 
 /** Throws a TypeError. If another host called the handler, the error names the import for that host. */
 function refuse(subpath: Subpath, needed: string, ...args: readonly unknown[]): never {
   refuseOtherHost(subpath, needed, ...args)
-  const advice = 'Mount the function that `serve` returns. In a test, pass the same arguments as the host.'
-  throw invalidOption(subpath, `must be called with ${needed}`, args.map(kindOf).join(', ') || undefined, advice)
+  const advice =
+    'Mount the function that `serve` returns. In a test, call it with the arguments that the framework passes.'
+  throw wrongCaller(subpath, needed, args.map(kindOf).join(', ') || 'no arguments', advice)
+}
+
+function wrongCaller(subpath: Subpath, needed: string, found: string, advice: string): TypeError {
+  const handler = `The function that \`serve\` from '${subpath}' returned`
+  return new TypeError(`${handler} must be called with ${needed}. Got ${found}. ${advice}`)
 }
 
 export function requireNode(subpath: Subpath, ...args: readonly unknown[]): void {

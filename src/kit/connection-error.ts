@@ -27,7 +27,7 @@ export type AttemptError =
 
 export interface Explanation {
   readonly error: AttemptError
-  /** The code of the error or, if it has none, its name. Never a text that a server wrote. */
+  /** The code of the error or, if it has none, its name. Never text that a server wrote. */
   readonly code: string
   readonly rule: string
   /** The value or the state that was found. May quote the server. */

@@ -97,7 +97,8 @@ function isText(value: unknown): value is string {
 
 function requireText(message: Json, field: string): void {
   const value = message[field]
-  if (!isText(value)) throw invalid(field, TEXT, value, `it with every ${message.type} message`)
+  if (!isText(value))
+    throw invalid(field, TEXT, value, `a non-empty string as ${field} with every ${message.type} message`)
 }
 
 function requireActor(message: Json): void {

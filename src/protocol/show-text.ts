@@ -9,7 +9,7 @@ export function escaped(text: string): string {
 
 const MAX_SHOWN = 40
 
-/** Quotes the first 40 characters of a text, which must not be a secret. Returns the kind of an empty text or of any other value. */
+/** Quotes the first 40 characters of a string, which must not be a secret. Returns the kind of an empty string or of any other value. */
 export function showText(value: unknown): string {
   if (typeof value !== 'string' || value === '') return kindOf(value)
   const characters = [...value.slice(0, 2 * MAX_SHOWN + 1)] // A character has one or two UTF-16 code units.

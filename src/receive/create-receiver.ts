@@ -40,7 +40,7 @@ export function createReceiver<
   const inbox = settings.inbox && new Inbox(settings.inbox, settings, handlers)
   const dedupe = settings.dedupe && new Deduplication(settings.dedupe, clock)
   const requests = new RequestReceiver(settings, handlers, inbox, dedupe)
-  /** Whether `start` or `work` handles the messages of the inbox, and whether a call of `work` is in progress. */
+  /** Whether `start` or `work` handles the messages of the inbox, and whether a call to `work` is in progress. */
   let handling: 'started' | 'working' | 'worked' | undefined
   let closed: Promise<readonly StoredMessage[]> | undefined
 

@@ -10,7 +10,7 @@ export type Claim =
   | 'done'
 
 /**
- * A claim that holds a key. The claim ends when its lease expires, even if its process has died. Only the first call of `confirm` or
+ * A claim that holds a key. The claim ends when its lease expires, even if its process has died. Only the first call to `confirm` or
  * `release` has an effect.
  */
 export interface Claimed {

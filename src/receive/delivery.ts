@@ -32,7 +32,7 @@ export interface Delivery {
   readonly bodySource: BodySource
   /** When the request arrived. */
   readonly receivedAt: Date
-  /** The method of the request; `POST` for a call of `receive`. The signature does not cover the method. */
+  /** The method of the request; `POST` for a call to `receive`. The signature does not cover the method. */
   readonly method: DeliveryMethod
   /** The headers of the request, with names in lower case. */
   readonly headers: EndpointHeaders

@@ -149,7 +149,7 @@ export interface ReplayContext {
   readonly queue: Pick<Queue, 'counts' | 'push'>
   readonly log: QueueLog
   readonly clock: Clock
-  /** Throws for the name of a handler that does not exist. Default: throws only for a text that cannot be the name of a handler. */
+  /** Throws for the name of a handler that does not exist. Default: throws only for a string that cannot be the name of a handler. */
   readonly requireNames?: (handlers: readonly string[]) => void
   /** Returns whether one of these handlers matches a message. Default: returns true for every message. */
   readonly isFor?: (job: StoredJob, handlers: readonly string[]) => boolean

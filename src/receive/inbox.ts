@@ -69,7 +69,7 @@ export class Inbox {
   #isPaused = false
   /** Handles the messages; undefined until `start` or `work` is called. */
   #stored: StoredMessages | undefined
-  /** Whether messages are being handled: false before `start` or `work` is called, and between calls of `work`. */
+  /** Whether messages are being handled: false before `start` or `work` is called, and between calls to `work`. */
   #isWorking = false
   readonly #closing = new AbortController()
 

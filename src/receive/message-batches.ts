@@ -138,7 +138,7 @@ export class BatchedHandler {
     this.#stopTimer = () => attempt.clock.clearTimeout(timer)
   }
 
-  /** Closes the batch, and calls the handler. Leaves out messages whose attempts have already ended, because they are handled again. */
+  /** Closes the batch, and calls the handler. Leaves out messages whose attempts have already ended, because they will be handled again. */
   #callNow(): void {
     this.#stopTimer?.()
     this.#stopTimer = undefined

@@ -199,7 +199,7 @@ export class RequestReceiver {
       const dispatch = (): Promise<undefined> | undefined => {
         deadline.startStage('handlers')
         message = valid
-        // A request without a method is a call of `receive`. Its caller needs no handler, because the message is in the
+        // A request without a method is a call to `receive`. Its caller needs no handler, because the message is in the
         // result.
         if (request.method !== undefined && this.#handlers.size === 0) this.#warnOnce('HOOKLINE_NO_HANDLER', NO_HANDLER)
         this.#publishReceived(valid, delivery)

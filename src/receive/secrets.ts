@@ -209,7 +209,7 @@ function constantKeys(keys: readonly Key[]): SourceKeys {
 
 const NO_SOURCE = constantKeys([])
 
-/** Copies a text into memory of its own, because a part of the request target would keep the whole target in memory. */
+/** Copies a string into memory of its own, because a part of the request target would keep the whole target in memory. */
 function copyText(name: string): string {
   return Buffer.from(name, 'utf16le').toString('utf16le')
 }

@@ -12,7 +12,7 @@ import { MISMATCH } from './log-lines.ts'
 import { NO_PROOF, type Proof } from './received-delivery.ts'
 import type { FindKeys, SourceRequest } from './secrets.ts'
 
-/** A request as it arrived. A call of `receive` has no method. */
+/** A request as it arrived. A call to `receive` has no method. */
 export interface GivenRequest extends FailedRequest {
   readonly method?: string | undefined
   readonly query?: string | undefined

@@ -17,7 +17,7 @@ export interface ReceiverWorkOptions {
   readonly signal?: AbortSignal
 }
 
-/** The result of a call of `work`. */
+/** The result of a call to `work`. */
 export interface WorkResult {
   /** How many messages were handled and are complete. */
   readonly handled: number

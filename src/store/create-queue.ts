@@ -220,7 +220,7 @@ class StoreQueue<Claim extends ClaimedJob> implements Queue {
   readonly forget: Queue['forget'] = async (matches) => {
     requireFunction('matches', matches)
     const forgotten = await forget(this.#stored, matches)
-    this.#worker.wake() // A call of `drain` may be waiting for the jobs that were just deleted.
+    this.#worker.wake() // A call to `drain` may be waiting for the jobs that were just deleted.
     return forgotten
   }
 

@@ -54,7 +54,7 @@ export async function findIds(
   return ids
 }
 
-/** Changes jobs or log entries, at most 500 in each call of `change`. Returns how many were changed. */
+/** Changes jobs or log entries, at most 500 in each call to `change`. Returns how many were changed. */
 export async function changeSome(
   ids: readonly string[],
   change: (ids: readonly string[]) => Promise<number>,

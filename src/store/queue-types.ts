@@ -196,7 +196,7 @@ export interface Forgotten {
   /** How many jobs, log entries and dead letters were deleted. */
   readonly deleted: number
   /**
-   * How many matching jobs were left to their handlers, because they were claimed. If such a job is retried, another call of `forget` can
+   * How many matching jobs were left to their handlers, because they were claimed. If such a job is retried, another call to `forget` can
    * delete it.
    */
   readonly active: number
@@ -307,7 +307,7 @@ export interface CloseOptions {
  * - A job is not added while its id is in the dedupe window.
  * - Dead letters can be listed, redriven and dropped.
  *
- * A wrong argument causes a TypeError. On an observer, a call of `reserve` or `work` and a push with `db` also cause a TypeError. After
+ * A wrong argument causes a TypeError. On an observer, a call to `reserve` or `work` and a push with `db` also cause a TypeError. After
  * {@link Queue.close}, each call that needs the engine rejects with `shutting_down`. A call rejects with `queue_unavailable` if the engine
  * fails or does not respond in time.
  */

@@ -64,7 +64,7 @@ export function doesNotExist(name: string, names: readonly string[]): HooklineEr
   return new HooklineError('queue_unavailable', message)
 }
 
-/** Returns the queue of an observer, which refuses `reserve`, `work`, and a push with `db`. */
+/** Returns the queue for an observer: one that refuses `reserve`, `work`, and a push with `db`. */
 export function asObserver(queue: Queue, name: string): Queue {
   function refuse(found: string): never {
     throw new TypeError(

@@ -34,11 +34,11 @@ export class QueueWorker<Claim extends ClaimedJob> {
   #phase: 'open' | 'closing' | 'closed' = 'open'
   /** The pauses that are in force: `here` for a pause of this process, `everywhere` for a pause of all processes through a mark. */
   readonly #pauses = new Set<'here' | 'everywhere'>()
-  /** The functions that resolve the pending calls of `pause`. */
+  /** The functions that resolve the pending calls to `pause`. */
   #pausing: (() => void)[] = []
   /** Whether the last claims included a job that must run alone. If so, the next claim waits until no job runs, and asks for one job. */
   #isOneAtATime = false
-  /** True from a call of `wake` until the claim that the call starts has ended. */
+  /** True from a call to `wake` until the claim that the call starts has ended. */
   #isClaiming = false
   #wasWokenMeanwhile = false
   #claiming: Promise<void> | undefined
@@ -51,7 +51,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
   /** How many times in a row the store has failed. */
   #failures = 0
   #drains: (() => void)[] = []
-  /** Whether a call of `drain` has asked to wait also for jobs that come due later. */
+  /** Whether a call to `drain` has asked to wait also for jobs that come due later. */
   #drainsAll = false
 
   constructor(store: QueueStore<Claim>, options: WorkerOptions) {
@@ -245,7 +245,7 @@ export class QueueWorker<Claim extends ClaimedJob> {
   }
 
   /**
-   * Resolves the calls of `drain` unless there are jobs left to wait for. A closing queue waits neither for retries nor for jobs that will
+   * Resolves the calls to `drain` unless there are jobs left to wait for. A closing queue waits neither for retries nor for jobs that will
    * not be claimed.
    */
   #endDrainsUnlessDue(nextAt: number | undefined, hasWaiting: boolean): void {

@@ -48,7 +48,7 @@ const TIMESTAMP = /^(?:t|ts|timestamp) ?= ?(\d{1,20})$/i
 const JOINTS = ['.', ':']
 
 /**
- * Lists the possible readings of a signature, and the causes that all of them share. For a text that is not a signature, returns no
+ * Lists the possible readings of a signature, and the causes that all of them share. For text that is not a signature, returns no
  * reading, and the causes say why.
  */
 export function readSignature(signature: string): { readings: readonly Reading[]; causes: readonly SignatureCause[] } {

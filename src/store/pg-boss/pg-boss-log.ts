@@ -39,7 +39,7 @@ const MAX_SEQ = '9223372036854775807'
 export function createLog(connection: Connection, { name, schema, timeoutMs }: Settings): LogStore {
   const table = `${schema}.hookline_log`
   /**
-   * The number of the newest entry that no longer fits into `maxBytes`. The number is looked up once, and kept until calls of `trim` have
+   * The number of the newest entry that no longer fits into `maxBytes`. The number is looked up once, and kept until calls to `trim` have
    * dropped all entries up to it.
    */
   let lastSeqOverSize: string | undefined

@@ -81,7 +81,7 @@ export class PgBossStore implements QueueStore<PgBossClaim> {
     concurrency: 2,
     isFaultOfItems,
   })
-  /** The names of the two pg-boss queues, in the order in which the next claim looks at them. */
+  /** The names of the two pg-boss queues. Each claim that looks at both of them first reverses their order. */
   #lanes: readonly string[]
   /** Whether this process has seen a job with a group. */
   #sawGroups = false

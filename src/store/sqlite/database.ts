@@ -63,7 +63,7 @@ export function realPathOf(path: string): string {
 }
 
 /**
- * Returns a text that identifies the file at a path; undefined if the file does not exist. Uses big integers, because inodes on Windows do
+ * Returns a string that identifies the file at a path; undefined if the file does not exist. Uses big integers, because inodes on Windows do
  * not fit into a double.
  */
 export function inodeOf(path: string): string | undefined {

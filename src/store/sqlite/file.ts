@@ -238,8 +238,8 @@ class SharedFile {
   }
 
   /**
-   * Writes the content of the WAL to the database file, outside this thread, and then writes the rest while all calls wait. The WAL is
-   * reused from its start only after all of it has been written to the file.
+   * Writes the WAL to the database file in a separate thread, then holds back all calls and writes what they have added meanwhile. SQLite
+   * starts the WAL anew only after all of it has been written to the file.
    */
   async #shorten(): Promise<void> {
     await this.#connection?.checkpoint('PASSIVE')

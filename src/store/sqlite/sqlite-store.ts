@@ -669,8 +669,8 @@ function bytesOfId(id: string): Buffer {
 }
 
 /**
- * Converts an id to a UUID. A broken id, which does not have 16 bytes, is converted to a text of a different form, from which {@link
- * bytesOfId} restores the bytes.
+ * Converts an id to a UUID. A broken id, which does not have 16 bytes, becomes a string of a different form, from which
+ * {@link bytesOfId} restores the bytes.
  */
 function textOfId(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')

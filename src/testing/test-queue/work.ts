@@ -322,7 +322,7 @@ const FAILURES: readonly (readonly [name: string, fail: () => Outcome | Promise<
   [
     'throws',
     () => {
-      throw new Error('no')
+      throw new Error('This handler throws on purpose.')
     },
   ],
   ...[

@@ -113,8 +113,10 @@ export async function readKeyFile(path: string): Promise<EncryptionOptions> {
       `--key-file: line ${index + 1} must contain an id, a space and a key of 32 bytes in base64. An id has at most 40 letters, digits or characters of '.:/_-'.`,
     )
   })
-  if (keys.length === 0 || new Set(keys.map(({ id }) => id)).size < keys.length)
-    throw new UsageError('--key-file must contain at least one key, and each key must have a different id.')
+  if (keys.length === 0)
+    throw new UsageError('--key-file must contain at least one key. The file has only empty lines.')
+  if (new Set(keys.map(({ id }) => id)).size < keys.length)
+    throw new UsageError('--key-file must give each key a different id. Two keys have the same id: rename one of them.')
   return { keys }
 }
 

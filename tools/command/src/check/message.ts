@@ -106,7 +106,7 @@ export function plainText(form: Form, id: string, changes: Members = {}): string
   return write(form, texts({ check: id }), changes)
 }
 
-/** Changes the white space of a text to that of the form, and nothing else. */
+/** Adds a space after each comma and colon of the JSON if the form is spaced, and changes nothing else. */
 export function arrange({ isSpaced }: Pick<Form, 'isSpaced'>, text: string): string {
   return (isSpaced ? layOut(text, 'spaced') : undefined) ?? text
 }

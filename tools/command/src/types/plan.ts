@@ -53,7 +53,7 @@ function parse({ name, text: given, isFound }: PlanFile): unknown[] {
     if (error instanceof UsageError) throw error
     const [fault] = (error as Error).message.split('\n')
     throw new UsageError(
-      `${name} could not be read as JSON, YAML or HCL: ${fault}. Correct the file, or pass another one.`,
+      `${name} could not be read as JSON, YAML or HCL: ${fault?.replace(/[.:]$/, '')}. Correct the file, or pass another one.`,
     )
   }
 }
