@@ -154,7 +154,7 @@ export interface RejectedMessage {
   readonly headers: EndpointHeaders
   /** The path of the request, relative to where the endpoint is mounted; undefined if `receive` was called without a path. */
   readonly path: string | undefined
-  /** The source of the message, if the receiver has several sources; undefined otherwise. */
+  /** The source of the message, if the receiver has several sources; undefined otherwise, and for `source_unknown`. */
   readonly source: string | undefined
 }
 

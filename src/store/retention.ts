@@ -14,7 +14,7 @@ const TRIM_EVERY_MS = 60_000
 export class Retention {
   readonly #clock: Clock
   readonly #onError: (error: unknown) => void
-  /** The timer for the next run of each function that `#repeat` calls, by that function. */
+  /** The timer for the next run of each function that `#repeat` calls, keyed by that function. */
   readonly #timers = new Map<() => Promise<unknown>, unknown>()
   #isClosed = false
 

@@ -90,7 +90,7 @@ export class Connection {
     this.#client.publish(this.#channel, this.#self).catch(() => {})
   }
 
-  /** Calls `listener` when another process has pushed, and after each connection, because a push may have been missed until then. */
+  /** Calls `listener` when another process has pushed, and whenever the connection opens, because pushes may have been missed before. */
   onPush(listener: () => void): void {
     // This connection has no `socketTimeout`, because it is silent while nothing is pushed. The listener for `ready` subscribes again after
     // each connection.

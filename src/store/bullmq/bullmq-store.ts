@@ -321,7 +321,7 @@ class BullmqStore implements Store {
   }
 
   /**
-   * Counts a claim without waiting for the answer. If the claim waited and the answer was lost, the claim would fail but still count,
+   * Counts a claim without waiting for the answer. If this method waited and the answer was lost, the claim would fail but still count,
    * although no handler saw the job.
    */
   #count(claim: BullmqClaim): void {

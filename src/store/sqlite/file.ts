@@ -238,7 +238,7 @@ class SharedFile {
   }
 
   /**
-   * Writes the WAL to the database file in a separate thread, then holds back all calls and writes what they have added meanwhile. SQLite
+   * Writes the WAL to the database file in a separate thread, then holds back all calls and writes what was added in the meantime. SQLite
    * starts the WAL anew only after all of it has been written to the file.
    */
   async #shorten(): Promise<void> {

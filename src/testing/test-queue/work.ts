@@ -318,7 +318,7 @@ const MANY = 10_000
 
 /** Handlers that fail to return an outcome. */
 const FAILURES: readonly (readonly [name: string, fail: () => Outcome | Promise<Outcome>])[] = [
-  ['rejects', () => Promise.reject(new Error('no'))],
+  ['rejects', () => Promise.reject(new Error('This handler rejects on purpose.'))],
   [
     'throws',
     () => {
@@ -401,7 +401,9 @@ export const retryCases: Cases = {
 
   'retry: a handler that rejects the first time is retried after a second, without a state': async (context) => {
     const { queue, advance, work, claimed, drain, expectCounts } = context
-    const seen = work((job) => (job.claimCount === 1 ? Promise.reject(new Error('no')) : complete()))
+    const seen = work((job) =>
+      job.claimCount === 1 ? Promise.reject(new Error('This handler rejects on purpose.')) : complete(),
+    )
     await queue.push([jobOf('job')])
     await drain()
     await expectCounts({ waiting: 1, active: 0, deadLetters: 0 })

@@ -110,7 +110,7 @@ export async function readKeyFile(path: string): Promise<EncryptionOptions> {
     const [, id = '', text = ''] = /^\s*([\w.:/-]{1,40})\s+([\w+/-]{43}=?)\s*$/.exec(line) ?? []
     if (id !== '') return { id, key: Buffer.from(text, 'base64') }
     throw new UsageError(
-      `--key-file: line ${index + 1} must contain an id, a space and a key of 32 bytes in base64. An id has at most 40 letters, digits or characters of '.:/_-'.`,
+      `--key-file: line ${index + 1} must contain an id, a space and a key of 32 bytes in base64. The id must consist of at most 40 letters, digits and the characters . : / _ -`,
     )
   })
   if (keys.length === 0)

@@ -190,7 +190,9 @@ async function write(path: string, text: string, rules: readonly Rule[]): Promis
   requirePlain('--out', path)
   const before = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
-    throw new UsageError(`--out: ${path} cannot be written: ${error.message}. Pass another path.`)
+    throw new UsageError(
+      `--out: the existing file ${path} cannot be read: ${error.message}. Make it readable, or pass another path.`,
+    )
   })
   if (before !== undefined && !before.slice(0, 200).includes(MARK)) {
     throw new UsageError(`--out: ${path} was not written by this command. Delete it, or pass another path.`)
