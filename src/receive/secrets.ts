@@ -186,7 +186,7 @@ function createFindKeysOfSource({ source, secrets }: SourceSecrets, readKeys: Re
   function makeRoom(): void {
     if (unknown.size < UNKNOWN_SOURCES_LIMIT) return
     for (const [name, { isAsking }] of unknown) if (!isAsking()) return void unknown.delete(name)
-    const text = `The limit of ${UNKNOWN_SOURCES_LIMIT} simultaneous look-ups of new secrets is reached. Send the message again.`
+    const text = `The limit of ${UNKNOWN_SOURCES_LIMIT} simultaneous lookups of secrets for unknown sources has been reached. Send the message again.`
     throw new HooklineError('secret_unavailable', text)
   }
 

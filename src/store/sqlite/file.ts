@@ -239,7 +239,7 @@ class SharedFile {
 
   /**
    * Writes the WAL to the database file in a separate thread, then holds back all calls and writes what was added in the meantime. SQLite
-   * starts the WAL anew only after all of it has been written to the file.
+   * reuses the WAL from its start only after all of it has been written to the file.
    */
   async #shorten(): Promise<void> {
     await this.#connection?.checkpoint('PASSIVE')

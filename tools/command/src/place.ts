@@ -46,7 +46,9 @@ export function createPlace(location: string, { prefix, schema }: PlaceOptions, 
   }
   const url = URL.parse(location)
   if (url === null || !location.slice(scheme.length).startsWith('://') || url.hostname === '') {
-    throw new UsageError(`${argument} must be a full URL. Write it as ${scheme}://user:password@host:port.`)
+    throw new UsageError(
+      `${argument} must be a full URL. Write it as ${scheme}://user:password@host:port${isRedis ? '' : '/database'}.`,
+    )
   }
   const shown = `${url.protocol}//${url.host}${/^\/[\w-]+$/.test(url.pathname) ? url.pathname : ''}`
   if (isRedis) {

@@ -100,8 +100,8 @@ const STRING = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:\s*([[{])?)?/g
 const WRITE_KEY = /write[^a-z0-9]*key/i
 
 /**
- * Replaces write keys in JSON with `…`. Returns undefined if a key may remain, because the text is not JSON or the key is an object or a
- * list.
+ * Replaces write keys in JSON with `…`. Returns undefined if a key may remain, because the text is not JSON or the value of a write
+ * key is an object or a list.
  */
 function withoutWriteKeys(text: string): string | undefined {
   // Text with a zero byte may be UTF-16, in which the pattern does not find `write`.

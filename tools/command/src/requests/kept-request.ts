@@ -1,4 +1,4 @@
-/** Defines what `hookline listen` stores of a request, and reads the headers of a request and the fields of its message. */
+/** Defines what `hookline listen` stores about a request, and reads the headers of a request and the fields of its message. */
 
 import { parse } from 'hookline'
 import { isObject, tryParse } from '../../../json.ts'

@@ -49,7 +49,7 @@ interface Entry {
 
 export interface Check {
   add(seen: Seen): void
-  /** Lists the results, starting with those of events that break the plan. */
+  /** Lists the results, starting with those that break the plan. */
   results(): readonly Checked[]
 }
 

@@ -51,7 +51,7 @@ type Literal = string | number | boolean
 export interface Limits {
   /** Whether the library has a union of which exactly one part may match. */
   readonly hasXor: boolean
-  /** Whether the library's `multipleOf` uses decimal arithmetic. In binary fractions, 19.99 is not a multiple of 0.01. */
+  /** Whether the library's `multipleOf` uses decimal arithmetic. In binary floating point, 19.99 is not a multiple of 0.01. */
   readonly hasDecimals: boolean
 }
 

@@ -14,7 +14,7 @@ export interface State {
   /** Whether the first rows have arrived from the stream. */
   readonly hasRows: boolean
   readonly rows: readonly Row[]
-  /** The rows, joined by message. */
+  /** The rows, grouped by message. */
   readonly journeys: readonly Journey[]
   readonly queues: readonly QueueStatus[]
   readonly replays: readonly ReplayStatus[]
