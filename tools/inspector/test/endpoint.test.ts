@@ -11,7 +11,7 @@ import { manualClock } from 'hookline/testing'
 import { expect, it, vi } from 'vitest'
 import { createInspector, type Inspector } from '../src/index.ts'
 import type { StreamEvents } from '../src/wire.ts'
-import { ask, closeLater, endpointOf, fakeJournal, get, logged, OWN_HEADERS, post, serve } from './support.ts'
+import { ask, closeLater, endpointOf, get, keptBy, logged, OWN_HEADERS, post, serve } from './support.ts'
 
 const SECRET = 'a secret that no answer has'
 const WRITE_KEY = 'a-write-key-that-no-answer-has'
@@ -118,7 +118,7 @@ it('what fails is in the log, and answered without what it was', async () => {
   const fail = (): never => {
     throw new Error('the disk is on fire')
   }
-  const endpoint = endpointOf({ log, journal: { ...fakeJournal(), detail: fail } })
+  const endpoint = endpointOf({ log, journal: { ...keptBy(manualClock()).journal, detail: fail } })
   const { status, body } = await get(endpoint, '/api/message', 'id=1')
   expect([status, body]).toEqual([500, expect.not.stringContaining('fire')])
   expect(lines).toHaveLength(1)
@@ -157,14 +157,8 @@ async function open(contentLength?: number) {
   const endpoint = endpointOf({ machine, authorize: () => 'write' })
   const reading = vi.fn()
   const origin = await serve({
-    handle: (request) => endpoint.handle(Object.assign(request, { readBody: watched(request.readBody) })),
+    handle: (request) => endpoint.handle({ ...request, readBody: reading.mockImplementation(request.readBody) }),
   })
-  function watched(readBody: (limit: number) => unknown): never {
-    return function (this: unknown, limit: number) {
-      reading(limit)
-      return readBody.call(this, limit)
-    } as never
-  }
   const length = contentLength === undefined ? {} : { 'content-length': String(contentLength) }
   const request = httpRequest(`${origin}/api/drop`, {
     method: 'POST',

@@ -9,8 +9,9 @@ import { inspectQueue } from '../../../src/observe/inspect-queue.ts'
 import type { InspectorEndpoint } from '../src/endpoint/endpoint.ts'
 import { partOfDestination, partOfReceiver } from '../src/endpoint/queues.ts'
 import type { Access } from '../src/index.ts'
+import type { LoggedMessage } from '../src/logged-message.ts'
 import type { Row } from '../src/wire.ts'
-import { type Asked, ask, closeLater, endpointOf, fakeJournal, headerOf } from './support.ts'
+import { type Asked, ask, closeLater, endpointOf, headerOf, keptBy } from './support.ts'
 
 interface SentEvent {
   readonly name: string | undefined
@@ -57,9 +58,16 @@ function collect(stream: AsyncIterator<string>) {
 
 function setUp(count = 0) {
   const machine = manualClock()
-  const journal = fakeJournal()
-  journal.put(...Array.from({ length: count }, (_, id) => ({ id: id + 1 })))
-  return { machine, journal, inspector: endpointOf({ machine, journal }) }
+  const { journal } = keptBy(machine, { messages: 500 })
+  const { onChange } = journal
+  const listening = vi.spyOn(journal, 'onChange').mockImplementation((listener) => vi.fn(onChange(listener)))
+  const add = () => {
+    const logged = journal.addMessage('shop', { kind: 'received', at: 0 })
+    journal.update(logged)
+    return logged
+  }
+  const rows = Array.from({ length: count }, add)
+  return { machine, journal, listening, add, rows, inspector: endpointOf({ machine, journal }) }
 }
 
 it('rows come all at first, at most 200 in an event; the last event has the id', async () => {
@@ -75,15 +83,16 @@ it('rows come all at first, at most 200 in an event; the last event has the id',
 })
 
 it('rows go on where a page lost the stream, and begin anew after a restart', async () => {
-  const { inspector, journal } = setUp(2)
+  const { inspector, journal, add, rows } = setUp(2)
   const [{ id = '' } = {}] = eventsOf(await next(await open(inspector)))
-  journal.put({ id: 3 }, { id: 1, state: 'done' })
+  add()
+  journal.update(rows[0] as LoggedMessage, { state: 'done' })
   const resume = async (last: string, at = inspector) => {
     const [rows] = eventsOf(await next(await open(at, { headers: { 'last-event-id': last } })))
     return rows?.data
   }
 
-  expect(await resume(id)).toEqual({ isReset: false, rows: [{ id: 1, state: 'done' }, { id: 3 }] })
+  expect(await resume(id)).toMatchObject({ isReset: false, rows: [{ id: 3 }, { id: 1, state: 'done' }] })
   for (const unknown of [`other.${id.split('.')[1]}`, `${id}000`, '', 'x', `${id} `.repeat(1_000)]) {
     expect(await resume(unknown)).toMatchObject({ isReset: true, rows: [{}, {}, {}] })
   }
@@ -91,11 +100,11 @@ it('rows go on where a page lost the stream, and begin anew after a restart', as
 })
 
 it('rows are joined: 5 chunks a second at most, however many change', async () => {
-  const { inspector, journal, machine } = setUp()
+  const { inspector, add, machine } = setUp()
   const stream = await openPast(inspector)
   const { chunks } = collect(stream)
-  for (let id = 1; id <= 100; id++) {
-    journal.put({ id })
+  for (let count = 0; count < 100; count += 1) {
+    add()
     await machine.advance(10)
   }
   expect(chunks.length).toBeGreaterThanOrEqual(4)
@@ -105,7 +114,7 @@ it('rows are joined: 5 chunks a second at most, however many change', async () =
 })
 
 it('nothing but a heartbeat comes every 15 seconds while nothing changes; a change comes at once then', async () => {
-  const { inspector, journal, machine } = setUp()
+  const { inspector, add, machine } = setUp()
   const stream = await openPast(inspector)
   const { chunks } = collect(stream)
 
@@ -114,7 +123,7 @@ it('nothing but a heartbeat comes every 15 seconds while nothing changes; a chan
   await machine.advance(200)
   expect(chunks).toEqual([':\n\n'])
   await machine.advance(1_000)
-  journal.put({ id: 1 })
+  add()
   await machine.advance(0)
   expect(chunks.flatMap(eventsOf)).toMatchObject([{ data: { rows: [{ id: 1 }] } }])
 })
@@ -122,7 +131,7 @@ it('nothing but a heartbeat comes every 15 seconds while nothing changes; a chan
 const refused = { status: 503, headers: { 'retry-after': '5', 'content-type': 'application/json' } }
 
 it('streams are 32 at a time; each end frees a place', async () => {
-  const { inspector, journal } = setUp()
+  const { inspector, listening } = setUp()
   const headers = headerOf(inspector)
   const abort = new AbortController()
   const ask33rd = () => ask(inspector, '/api/stream', { headers })
@@ -143,7 +152,8 @@ it('streams are 32 at a time; each end frees a place', async () => {
 
   await inspector.close()
   expect(await streams[3]?.next()).toMatchObject({ done: true })
-  expect(journal.listeners).toBe(0)
+  expect(listening).toHaveBeenCalledTimes(2)
+  for (const { value: stop } of listening.mock.results) expect(stop).toHaveBeenCalledOnce()
   expect(await ask33rd()).toMatchObject({ status: 503 })
 })
 

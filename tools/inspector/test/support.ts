@@ -12,10 +12,8 @@ import { listen } from '../../../src/testing/server.ts'
 import { createEndpoint, type EndpointOptions, type InspectorEndpoint } from '../src/endpoint/endpoint.ts'
 import { createHandler, type PageAnswer } from '../src/endpoint/listener.ts'
 import type { Inspector, KeepOptions } from '../src/index.ts'
-import { createJournal, type Journal, readKeep } from '../src/journal.ts'
-import type { LoggedMessage } from '../src/logged-message.ts'
-import { createSeries, type SeriesRecorder } from '../src/series.ts'
-import type { Row } from '../src/wire.ts'
+import { createJournal, readKeep } from '../src/journal.ts'
+import { createSeries } from '../src/series.ts'
 
 export function closeLater(close: () => unknown): void {
   onTestFinished(async () => void (await close()))
@@ -132,58 +130,16 @@ export async function post(
   return { status: answer.status, body: JSON.parse(answer.body as string) }
 }
 
-export interface FakeJournal extends Journal {
-  put(...rows: Partial<Row>[]): void
-  readonly noted: unknown[]
-  readonly listeners: number
-}
-
-export function fakeJournal(): FakeJournal {
-  const rows = new Map<number, { readonly version: number; readonly row: Row }>()
-  const listeners = new Set<() => void>()
-  const noted: unknown[] = []
-  let version = 1
-  let isTold = false
-  return {
-    ...createJournal(readKeep(), systemClock),
-    noted,
-    get version() {
-      return version
-    },
-    get listeners() {
-      return listeners.size
-    },
-    put(...added) {
-      version += 1
-      for (const row of added) rows.set(row.id as number, { version, row: row as Row })
-      if (isTold) return
-      isTold = true
-      for (const listener of listeners) listener()
-    },
-    changesSince(since) {
-      isTold = false
-      const isReset = since === undefined || since > version
-      const changed = [...rows.values()].filter((entry) => isReset || entry.version > since)
-      return { version, isReset, rows: changed.map(({ row }) => row) }
-    },
-    onChange(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
-    find: (_part, id) => (id.endsWith('0') ? ({ id: 7 } as LoggedMessage) : undefined),
-    changed: (...call) => void noted.push(call),
-  }
-}
-
 export function pause(clock: Clock, ms: number): Promise<void> {
   return new Promise((resolve) => void clock.setTimeout(resolve, ms))
 }
 
-/** An endpoint over a fake journal, without parts unless they are given. Closed after the test. */
+/** An endpoint over an empty journal, without parts unless they are given. Closed after the test. */
 export function endpointOf(given: Partial<EndpointOptions> = {}): InspectorEndpoint {
+  const { journal, series } = keptBy(systemClock)
   const endpoint = createEndpoint({
-    journal: fakeJournal(),
-    series: { done() {}, failed() {}, depth() {} } as unknown as SeriesRecorder,
+    journal,
+    series,
     parts: [],
     keep: { messages: 10, refused: 10 },
     log: logged().log,
