@@ -1,16 +1,47 @@
 /** Every example of the help, and every block of the guides and the skill that runs the command. */
 
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { chmod, cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { delimiter, join } from 'node:path'
+import { createReceiver, sign } from 'hookline'
+import { serve } from 'hookline/node'
+import { sqliteQueue } from 'hookline/queues/sqlite'
+import { fixtures, signedRequest } from 'hookline/testing'
 import { afterAll, describe, expect, it } from 'vitest'
+import { listen } from '../../../src/testing/server.ts'
 import { extractBlocks, kindOf, programsOf } from '../../../test/docs/blocks.ts'
 import { needs } from '../../../test/support/needs.ts'
-import { bin } from './command.ts'
-import { prepareShell } from './shell.ts'
+import { until } from '../../../test/support/until.ts'
+import { createStore } from '../src/request-store.ts'
+import { bin, createFolder } from './command.ts'
+import { keptRequest } from './kept-request.ts'
 
 const root = new URL('../../../', import.meta.url)
-const shell = await prepareShell()
-afterAll(() => shell.close())
+
+const ORDER = { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] }
+const WHOLE = { type: 'object', properties: { properties: ORDER } }
+const PLAN = { rules: [{ key: 'Order Completed', type: 'TRACK', version: 1, jsonSchema: WHOLE }] }
+
+const SECRET = 'the secret of the examples'
+
+/** What runs longer is killed: a run that notes no exit code. */
+const LIMIT_MS = 25_000
+
+const LISTENS = /\bhookline (listen\b|demo\b(?!.*--once)|queue\b.*--ui\b)/
+
+/** The files that examples name, `hookline` and `npx hookline` for the PATH, and a correct endpoint in the place of localhost:3000. */
+const folder = await createFolder(afterAll)
+const [template, programs] = [join(folder, 'template'), join(folder, 'bin')]
+await Promise.all([mkdir(template), mkdir(programs)])
+await Promise.all([writeFiles(template), writePrograms(programs)])
+const methods = ['POST', 'PUT'] as const
+const receiver = createReceiver({ secret: SECRET, methods, batches: true, custom: true, onError: () => {} })
+const { origin, close } = await listen(createServer(serve(receiver, { path: '/webhooks' })), 0, 'localhost')
+afterAll(close)
+let runs = 0
 
 /** Runs of the command that end with another exit code than 0, as the text beside them says. */
 const EXIT_CODES: readonly (readonly [line: string, code: number])[] = [['--tamper bad-signature', 1]]
@@ -39,12 +70,12 @@ describe('the guides', () => {
 it('the file that the guide of types shows is what the command writes', needs('POSIX'), async () => {
   const page = 'docs/typed-events.md'
   const guide = extractBlocks(page, readFileSync(new URL(page, root), 'utf8'))
-  const { stdout } = await shell.run('npx hookline types .hookline/listen.sqlite')
+  const { stdout } = await runLines('npx hookline types .hookline/listen.sqlite')
   expect(guide.find(({ file }) => file === 'events.ts')?.code).toBe(stdout)
 })
 
 async function expectToRun(lines: string): Promise<void> {
-  const { stdout, stderr, codes } = await shell.run(lines)
+  const { stdout, stderr, codes } = await runLines(lines)
   const expected = [...lines.matchAll(/\bhookline .*/g)].map(
     ([run]) => EXIT_CODES.find(([line]) => run.includes(line))?.[1] ?? 0,
   )
@@ -65,4 +96,89 @@ function findExamples(path: readonly string[]): string[] {
 
 function help(path: readonly string[]): string {
   return execFileSync(process.execPath, [bin, ...path, '--help'], { encoding: 'utf8' })
+}
+
+/** Runs lines of a shell as a user types them, in a fresh copy of the folder. What listens gets a Ctrl-C once it has printed that it does. */
+async function runLines(lines: string) {
+  runs += 1
+  const [cwd, codes] = [join(folder, `run-${runs}`), join(folder, `codes-${runs}`)]
+  await cp(template, cwd, { recursive: true })
+  const env = {
+    ...process.env,
+    HOOKLINE_SECRET: SECRET,
+    SIGNATURE: sign(await readFile(join(template, 'body.json')), SECRET),
+    CODES: codes,
+    PORT: '0', // That of the demo is taken.
+    PATH: [programs, process.env.PATH].join(delimiter),
+  }
+  const text = `trap : INT\n${withFreePorts(lines.replaceAll('localhost:3000', new URL(origin).host))}`
+  // A process group of its own, as a terminal gives it: Ctrl-C goes to all of it.
+  const child = spawn('sh', ['-c', text], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const printed = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (chunk) => (printed.stdout += chunk))
+  child.stderr.setEncoding('utf8').on('data', (chunk) => (printed.stderr += chunk))
+  let isOver = false
+  const closed = once(child, 'close').then(() => (isOver = true))
+  const hanging = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), LIMIT_MS)
+  if (LISTENS.test(lines)) {
+    await until(() => isOver || /listen|Ctrl-C to stop|Ctrl.C (here )?ends/i.test(printed.stdout + printed.stderr))
+    if (!isOver) process.kill(-(child.pid as number), 'SIGINT')
+  }
+  await closed
+  clearTimeout(hanging)
+  const ended = await readFile(codes, 'utf8').catch(() => '')
+  return { ...printed, codes: ended.split('\n').filter(Boolean).map(Number) }
+}
+
+/** The port that an example names, or the default, may be taken on the machine of the test. */
+function withFreePorts(lines: string): string {
+  return lines.replace(
+    /(\bhookline listen)\b(.*)/g,
+    (_line, command, rest) => `${command} --port 0${rest.replace(/ --port[= ]\d+/, '')}`,
+  )
+}
+
+async function writeFiles(folder: string): Promise<void> {
+  const messages = Object.values(fixtures).map((message) => `${JSON.stringify(message)}\n`)
+  await writeFile(join(folder, 'body.json'), JSON.stringify(fixtures.track))
+  await writeFile(join(folder, 'message.json'), JSON.stringify(fixtures.identify, null, 2))
+  await writeFile(join(folder, 'messages.ndjson'), messages)
+  await writeFile(join(folder, 'order.json'), '{"order": 7}')
+  await writeFile(join(folder, 'secret.txt'), `${SECRET}\n`)
+  await writeFile(join(folder, 'plan.json'), JSON.stringify(PLAN))
+
+  // Twenty attempts of one message: of so many, types are required.
+  await mkdir(join(folder, '.hookline'))
+  const kept = createStore(join(folder, '.hookline/listen.sqlite'))
+  const { headers, bytes: body } = signedRequest(fixtures.track, SECRET)
+  const attempt = { headers: Object.entries(headers).flat(), body, message: fixtures.track }
+  for (let count = 1; count <= 17; count += 1) kept.append(keptRequest(`${count}`.padStart(12, '0'), attempt))
+  for (const id of ['1a2b00000001', '1a2b00000002', '3c4d00000003']) kept.append(keptRequest(id, attempt))
+  kept.close()
+
+  // One message that was handled, and one dead letter.
+  const queue = sqliteQueue({ path: join(folder, 'inbox.sqlite'), name: 'inbox' })
+  const inbox = { queue, history: { maxAgeMs: 24 * 60 * 60_000 } }
+  const receiver = createReceiver({ secret: SECRET, inbox, onError: () => {} })
+  receiver.on('track', () => {}, { name: 'crm' }).start()
+  for (const message of [fixtures.track, { ...fixtures.track, event: 1 }]) {
+    const { bytes, headers } = signedRequest(message as typeof fixtures.track, SECRET)
+    await receiver.receive(bytes, headers)
+  }
+  await queue.drain()
+  await receiver.close()
+}
+
+/** `hookline` notes how it ended, and leaves Ctrl-C to the command that it runs. `npx` knows nothing else. */
+async function writePrograms(folder: string): Promise<void> {
+  const command = `trap : INT\n"${process.execPath}" "${bin}" "$@"\ncode=$?\necho $code >>"$CODES"\nexit $code`
+  const programs = {
+    hookline: command,
+    npx: '[ "$1" = hookline ] || { echo "npx: $1 is not the command" >&2; exit 2; }\nshift\nexec hookline "$@"',
+    npm: 'case "$2" in hookline@*) ;; *) echo "Only init installs something here." >&2; exit 2 ;; esac',
+  }
+  for (const [name, lines] of Object.entries(programs)) {
+    await writeFile(join(folder, name), `#!/bin/sh\n${lines}\n`)
+    await chmod(join(folder, name), 0o755)
+  }
 }

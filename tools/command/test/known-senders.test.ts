@@ -7,7 +7,7 @@ import { createReceiver, type Delivery, type ReceivedMessage, type ReceiverOptio
 import { serve } from 'hookline/node'
 import { fixtures, type KnownSender } from 'hookline/testing'
 import { describe, expect, it } from 'vitest'
-import { createFolder, expectUsage, hookline, jsonLines, like, listenHere } from './command.ts'
+import { createFolder, hookline, jsonLines, like, listenHere } from './command.ts'
 
 const secret = 'a shared secret'
 const env = { HOOKLINE_SECRET: secret }
@@ -80,16 +80,4 @@ it('check --as rudderstack fails an endpoint that compares the beginning of the 
 
   expect(found).toMatchObject({ code: 1, stdout: like(/^fail {2}key-longer/m) })
   expect(other).toMatchObject({ code: 1, stdout: like(/^fail {2}plain-message.*X-Other/m) })
-})
-
-it.each([
-  ['--as customerio', '--as customer.io?'],
-  ['--as segment-actions --method DELETE', '--method DELETE POST, PUT, PATCH'],
-  ['--method PUT', '--method PUT'],
-  ['--key-header x-key', '--key-header'],
-  ['--as rudderstack --key-header a@b', '--key-header'],
-])('%s is wrong usage, and named: %s', async (words, names) => {
-  const args = ['send', 'track', '--to', 'http://localhost:1/', ...words.split(' ')]
-
-  expectUsage(await hookline(args, { env }), ...names.split(' '))
 })

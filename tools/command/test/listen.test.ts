@@ -185,18 +185,6 @@ it('the store is for this user alone, is shared, and is made again when it was r
   expect(read(cwd)).toMatchObject([{ message: { type: 'page' } }])
 })
 
-it.each([
-  ['--host 192.0.2.1', '192.0.2.1 --host'],
-  ['--port 4001 --forward http://localhost:4001/x', '--forward 4001'],
-  ['--store none/x.sqlite', 'none/x.sqlite ENOENT'],
-  ['--forward localhost', 'localhost http://localhost.'],
-  ['--fail 3y', "'3y'"],
-])('%s is wrong usage, and named: %s', async (words, names) => {
-  const ran = await hookline(['listen', ...words.split(' ')], { cwd: await createFolder() })
-
-  expectUsage(ran, ...names.split(' '))
-})
-
 it('a port that is taken is wrong usage', async () => {
   const { port } = new URL(await listenHere(http.createServer()))
   expectUsage(await hookline(['listen', '--port', port], { cwd: await createFolder() }), '--port', port)

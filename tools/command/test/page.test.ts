@@ -5,10 +5,10 @@ import { sqliteQueue } from 'hookline/queues/sqlite'
 import { fixtures, signedRequest } from 'hookline/testing'
 import { expect, it } from 'vitest'
 import { until } from '../../../test/support/until.ts'
-import type { DeadLetters, Detail, Row, StreamEvents } from '../../inspector/src/wire.ts'
+import type { DeadLetters, Detail } from '../../inspector/src/wire.ts'
 import { createStore } from '../src/request-store.ts'
-import { createFolder, expectUsage, hookline, type Running, start, urlOf } from './command.ts'
-import { createEmptyQueue, fillInbox } from './inbox.ts'
+import { createFolder, hookline, type Running, start, urlOf } from './command.ts'
+import { fillInbox } from './inbox.ts'
 import { keptRequest } from './kept-request.ts'
 
 const secret = 'a secret'
@@ -29,22 +29,13 @@ it('of a queue serves its dead letters, and redrives them, to who has the URL al
   expect(JSON.parse(stdout)).toMatchObject({ waiting: 2, deadLetters: 2 })
 })
 
-it('is refused beside another action, and for a queue that is not there', async () => {
-  const folder = await createFolder()
-  const path = join(folder, 'inbox.sqlite')
-  await createEmptyQueue(path)
-
-  expectUsage(await hookline(['queue', path, 'dead', '--ui']), '--ui', 'dead')
-  expectUsage(await hookline(['queue', join(folder, 'missing.sqlite'), '--ui']), 'missing.sqlite')
-})
-
 it('of listen shows the requests that are kept and those that come, and why a signature was refused', async () => {
   const store = join(await createFolder(), 'listen.sqlite')
   const kept = createStore(store)
   kept.append(keptRequest('1a2b00000001', { verification: 'unchecked', message: { type: 'group', name: 'group-1' } }))
   kept.close()
   const args = ['listen', '--port', '0', '--store', store, '--ui']
-  const { get, rows, printed, end } = await openPage(args, { env: { HOOKLINE_SECRET: secret } })
+  const { get, printed, end } = await openPage(args, { env: { HOOKLINE_SECRET: secret } })
   const endpoint = await urlOf({ printed })
   const { body, headers } = signedRequest(fixtures.track, secret)
 
@@ -52,18 +43,19 @@ it('of listen shows the requests that are kept and those that come, and why a si
   const forged = { method: 'POST', body: `${body}\n`, headers: { ...headers, authorization: 'Bearer s3cret' } }
   await fetch(endpoint, forged)
 
-  const [mismatched, verified, old] = await rows(3)
+  await until(async () => (await get<Partial<Detail>>('message?id=3')).row !== undefined)
+  const details = await Promise.all([1, 2, 3].map((id) => get<Detail>(`message?id=${id}`)))
+  const [old, verified, mismatched] = details.map(({ row }) => row)
   expect(old).toMatchObject({ type: 'group', name: 'group-1', state: 'done', status: 200 })
   expect(verified).toMatchObject({ part: 'listen', kind: 'received', type: 'track', state: 'done', user: 'user-1' })
   expect(mismatched).toMatchObject({ state: 'refused', status: 401, code: 'signature_mismatch' })
-  const detailOf = (row: Row | undefined) => get<Detail>(`message?id=${row?.id}`)
-  const [detail, unchecked, refused] = await Promise.all([verified, old, mismatched].map(detailOf))
+  const [unchecked, detail, refused] = details
   expect(detail).toMatchObject({ request: { method: 'POST', path: '/webhooks?…' }, body: { text: body } })
   expect(detail?.steps.map(({ what }) => what)).toEqual(['arrived', 'checked', 'answered'])
   expect(unchecked?.steps.map(({ what }) => what)).toEqual(['arrived', 'unchecked', 'answered'])
   expect(refused?.canExplain).toBe(true)
   expect(JSON.stringify(refused)).not.toContain('s3cret')
-  const explanation = await get<{ message: string }>(`explanation?id=${mismatched?.id}`)
+  const explanation = await get<{ message: string }>(`explanation?id=3`)
   expect(explanation.message).toContain('line break')
   expect(await get('setup')).toMatchObject({ command: 'listen', parts: [{ name: 'listen', hasQueue: false }] })
   expect(await end()).toMatchObject({ code: 0 })
@@ -83,20 +75,6 @@ async function openPage(args: readonly string[], running?: Running) {
     async post(path: string, body: unknown) {
       const headers = { ...own, 'content-type': 'application/json' }
       return await (await fetch(at(path), { method: 'POST', headers, body: JSON.stringify(body) })).json()
-    },
-    /** The newest first, once they are so many. */
-    async rows(count: number): Promise<readonly Row[]> {
-      const { body } = await fetch(at('stream'), { headers: own })
-      const found = new Map<number, Row>()
-      let text = ''
-      for await (const chunk of body ?? []) {
-        text += Buffer.from(chunk).toString()
-        for (const [, data = ''] of text.matchAll(/^event: rows\n(?:id: .*\n)?data: (.*)$/gm)) {
-          for (const row of (JSON.parse(data) as StreamEvents['rows']).rows) found.set(row.id, row)
-        }
-        if (found.size >= count) break
-      }
-      return [...found.values()].sort((one, other) => other.id - one.id)
     },
     end() {
       interrupt()

@@ -166,22 +166,6 @@ it('an id may be shortened, as long as one dead letter is meant', async () => {
   expect((await run('dead', '--json')).stdout).toContain(ids[1])
 })
 
-it.each([
-  ['', 'LOCATION HOOKLINE_QUEUE'],
-  ['x.sqlite ded', "'ded' dead?"],
-  ['x.sqlite show', 'show'],
-  ['x.sqlite drop --limit 5 --yes', '--limit drop'],
-  ['mysql://bob:hunter2@localhost/x', 'LOCATION'],
-  ['postgres:///hunter2', 'LOCATION postgres://'],
-  ['dead redis://bob:hunter2@127.0.0.1:1', 'hookline queue LOCATION dead'],
-  ['package.json', 'package.json SQLite'],
-])('%j is wrong usage, and named: %s', async (words, names) => {
-  const ran = await hookline(['queue', ...words.split(' ').filter(Boolean)])
-
-  expectUsage(ran, ...names.split(' '))
-  expect(ran.stderr).not.toMatch(/hunter2|\bbob\b/)
-})
-
 it('a file that does not exist is wrong usage, and not created', async () => {
   expectUsage(await hookline(['queue', join(folder, 'missing.sqlite')]), 'missing.sqlite')
   expect(await readdir(folder)).not.toContain('missing.sqlite')

@@ -184,19 +184,3 @@ it('nothing is sent to another machine without a yes: of the arguments, or on a 
   expect(asked).toMatchObject({ code: 2, stdout: '', stderr: like(/192\.0\.2\.1\? \[y\/N\]/) })
   expect(piped.stderr + asked.stderr).not.toContain('hidden')
 })
-
-it.each([
-  ['trakc', 'trakc track?'],
-  ['missing.json', 'missing.json'],
-  ['src', 'src directory'],
-  ['README.md', 'JSON'],
-  ['package.json', '`type`'],
-  ['track --set event.name=1', '--set event.name'],
-  ['track --set event', "--set 'event'"],
-  ['track --tamper all', '--tamper bad-signature'],
-  ['track --to localhost', 'localhost http://localhost'],
-])('%s is wrong usage, and named: %s', async (words, names) => {
-  const args = ['send', '--to', 'http://127.0.0.1:9/', ...words.split(' ')]
-
-  expectUsage(await hookline(args, { env }), ...names.split(' '))
-})

@@ -296,16 +296,6 @@ it('--check shows no key of a message that the plan does not name', async () => 
   expect(stdout).not.toContain('example.com')
 })
 
-it.each<[string[], ...string[]]>([
-  [[], 'SOURCE'],
-  [['none.json'], 'SOURCE', 'none.json'],
-  [['none.json', '--json'], '--json', '--check'],
-  [['none.json', '--check', '--out', 'x.ts'], '--out', '--check'],
-  [['none.json', '--format', 'zd'], '--format', 'zod?'],
-])('%j is wrong usage', async (args, ...names) => {
-  expectUsage(await hookline(['types', ...args]), ...names)
-})
-
 it('--check without a plan, or without messages, is wrong usage', async () => {
   const { p, m } = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m: track('A', {}) })
   expectUsage(await hookline(['types', '--check', p]), 'messages')
