@@ -42,6 +42,7 @@ const FAULTS: readonly Fault[] = [
   ['header-case', ['header-names-in-lower-case'], /case-insensitive/],
   ['limits', ['bytes-index-keys', 'bytes-key-order'], /Not sent: .*limits/],
   ['dies', ['signed-null'], /has not responded/],
+  ['no-track', ['type-track'], /422/],
   ['reveals', ['signature-forged'], /right signature/],
   ['asks-for-login', ['plain-message'], /Basic .*--header/],
   ['other-header', ['plain-message'], /X-Signature/],
@@ -93,7 +94,7 @@ it('the section of each case is one of the specification, with its rule', () => 
 it('the summary is by cause, with what was answered, and without the query of the URL', async () => {
   const body = 'tea\u001b[2J'
   await using endpoint = await startEndpoint({ script: [({ message }) => ({ status: message ? 200 : 400, body })] })
-  const args = ['check', `${endpoint.url}?token=t0ken`, '--only', 'type-page,signature-forged,body-changed']
+  const args = ['check', `${endpoint.url}?token=t0ken`, '--only', 'type-page, signature-forged,body-changed']
 
   const { code, stdout, stderr } = await hookline(args, { env })
 

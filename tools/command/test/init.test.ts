@@ -105,6 +105,12 @@ it.each([
   expect(await listFiles(folder)).toEqual(expect.arrayContaining([`${stem}.test.js`, `${stem}.ts`]))
 })
 
+it('the package manager is that of the nearest lock file above', async () => {
+  const folder = join(await createProject({ 'pnpm-lock.yaml': '' }), 'packages/app')
+  await mkdir(folder, { recursive: true })
+  expect((await init(folder, 'express')).stdout).toContain('\n  pnpm add ')
+})
+
 const version = `hookline@${manifest.version}`
 
 it.each([

@@ -9,13 +9,14 @@ import { DatabaseSync } from 'node:sqlite'
 import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { fixtures, signedRequest } from 'hookline/testing'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
 import { createStore, openStore } from '../src/request-store.ts'
 import type { Forwarder } from '../src/requests/forward.ts'
 import type { KeptRequest } from '../src/requests/kept-request.ts'
 import { createEndpoint, failScript } from '../src/requests/listen/endpoint.ts'
+import { createFindReason } from '../src/requests/listen/reasons.ts'
 import { createFolder, expectUsage, hookline, like, listenHere, type Running, start, urlOf } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
@@ -51,12 +52,13 @@ it('listen verifies nothing without a secret, and answers any method and path, a
 
   await post(`${new URL('/anything?token=t0ken', url)}`, { method: 'PUT', body: '{"type":"track"}' })
   await post(url, { method: 'GET' })
-  await send(url, 'POST /bare HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}')
+  const body = '{"userId":"","anonymousId":"a1"}'
+  await send(url, `POST /bare HTTP/1.1\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
 
   const [put, get, bare] = await lines(3)
   expect(put).toMatch(/PUT \/anything\?… .* 200 .* not verified .*`userId`/)
   expect(get).toMatch(/GET \/webhooks .* 0 B {2}200 .* not verified$/)
-  expect(bare).toContain('POST /bare')
+  expect(bare).toMatch(/POST \/bare .* a1 /)
   expect(printed.stderr).toContain('Signatures are not verified')
   expect(printed.stdout).not.toContain('t0ken')
 })
@@ -72,6 +74,24 @@ it('listen refuses bodies over the limit, and shows uploads that end early', asy
   expect(statuses).toEqual([413, 413])
   const shown = (await lines(3)).map((line) => / (\d+ B {2}...) /.exec(line)?.[1])
   expect(shown).toEqual(['5000001 B  413', '5000001 B  413', '9 B  ---'])
+})
+
+it('what is no HTTP is answered 400, and noted once a second', async () => {
+  const { url, printed } = await listen()
+  const sockets = await Promise.all(['\x16\x03\x01', 'hello\r\n\r\n'].map((bytes) => send(url, bytes)))
+  await until(() => sockets.every(({ text }) => text().startsWith('HTTP/1.1 400 ')))
+  expect(printed.stderr.split('\n')).toHaveLength(3)
+})
+
+it('of a flood, five reasons are found in a second', () => {
+  const now = vi.spyOn(performance, 'now')
+  onTestFinished(() => now.mockRestore())
+  const findReason = createFindReason(secret)
+  for (const at of [5_000, 7_000]) {
+    now.mockReturnValue(at)
+    const reasons = Array.from({ length: 6 }, () => findReason('1a2b', signed.bytes, 'x'))
+    expect(reasons.filter((reason) => reason.includes('hookline show 1a2b'))).toHaveLength(1)
+  }
 })
 
 it('--fail answers by the script, then normally', async () => {
@@ -118,7 +138,7 @@ it('--forward passes on the identical bytes and the end-to-end headers, and answ
     const cookies = { 'set-cookie': ['a=1', 'b=2'], connection: 'x-gone', 'x-gone': '1' }
     response.writeHead(302, { location: '/elsewhere', ...cookies, 'x-kept': '2' }).end('see there')
   })
-  const { url, lines } = await listen(['--forward', `${other.url}/hooks?source=shop`], withSecret)
+  const { url, lines } = await listen(['--forward', `${other.url}/?source=shop`], withSecret)
   const body = Buffer.from([0xff, 0xfe, 0x00, 0x7b, 0x0d, 0x0a])
   const kept = ['X-Signature: no', 'x-TWICE: 1', 'X-Twice: 2', 'Authorization: Basic eA==']
   const hops = ['TE: trailers', 'Keep-Alive: 5', 'Connection: keep-alive, X-Hop', 'X-Hop: 1']
@@ -132,7 +152,7 @@ it('--forward passes on the identical bytes and the end-to-end headers, and answ
   expect(text()).not.toContain('x-gone')
   const own = ['host', new URL(other.url).host, 'connection', 'keep-alive', 'content-length', '6']
   const headers = [...kept.flatMap((line) => line.split(': ')), ...own]
-  expect(other.requests).toMatchObject([{ method: 'PUT', target: '/hooks?source=shop', body }])
+  expect(other.requests).toMatchObject([{ method: 'PUT', target: '/?source=shop', body }])
   expect(other.requests[0]?.headers.toSorted()).toEqual(headers.toSorted())
   expect((await lines(1))[0]).toMatch(/ 302 .* not verified: /)
 })
@@ -171,7 +191,7 @@ it('the store is for this user alone, is shared, and is made again when it was r
 
   await post(url, signed)
   const other = createStore(join(folder, 'listen.sqlite'))
-  const names = ['', 'listen.sqlite', 'listen.sqlite-shm', 'listen.sqlite-wal']
+  const names = ['', '.gitignore', 'listen.sqlite', 'listen.sqlite-shm', 'listen.sqlite-wal']
   const modes = await Promise.all(names.map(async (name) => (await stat(join(folder, name))).mode & 0o777))
   other.append(keptRequest('aaaa00000001'))
   const both = other.list(9)
@@ -180,7 +200,7 @@ it('the store is for this user alone, is shared, and is made again when it was r
   await post(url, signedRequest(fixtures.page, secret))
   await end()
 
-  expect(modes).toEqual([0o700, 0o600, 0o600, 0o600])
+  expect(modes).toEqual([0o700, 0o600, 0o600, 0o600, 0o600])
   expect(both).toHaveLength(2)
   expect(read(cwd)).toMatchObject([{ message: { type: 'page' } }])
 })

@@ -32,15 +32,18 @@ it('of a queue serves its dead letters, and redrives them, to who has the URL al
 it('of listen shows the requests that are kept and those that come, and why a signature was refused', async () => {
   const store = join(await createFolder(), 'listen.sqlite')
   const kept = createStore(store)
-  kept.append(keptRequest('1a2b00000001', { verification: 'unchecked', message: { type: 'group', name: 'group-1' } }))
+  const body = Buffer.from(JSON.stringify(fixtures.group))
+  kept.append(
+    keptRequest('1a2b00000001', { body, verification: 'unchecked', message: { type: 'group', name: 'group-1' } }),
+  )
   kept.close()
   const args = ['listen', '--port', '0', '--store', store, '--ui']
   const { get, printed, end } = await openPage(args, { env: { HOOKLINE_SECRET: secret } })
   const endpoint = await urlOf({ printed })
-  const { body, headers } = signedRequest(fixtures.track, secret)
+  const { body: text, headers } = signedRequest(fixtures.track, secret)
 
-  await fetch(`${endpoint}?token=t0ken`, { method: 'POST', body, headers })
-  const forged = { method: 'POST', body: `${body}\n`, headers: { ...headers, authorization: 'Bearer s3cret' } }
+  await fetch(`${endpoint}?token=t0ken`, { method: 'POST', body: text, headers })
+  const forged = { method: 'POST', body: `${text}\n`, headers: { ...headers, authorization: 'Bearer s3cret' } }
   await fetch(endpoint, forged)
 
   await until(async () => (await get<Partial<Detail>>('message?id=3')).row !== undefined)
@@ -50,13 +53,14 @@ it('of listen shows the requests that are kept and those that come, and why a si
   expect(verified).toMatchObject({ part: 'listen', kind: 'received', type: 'track', state: 'done', user: 'user-1' })
   expect(mismatched).toMatchObject({ state: 'refused', status: 401, code: 'signature_mismatch' })
   const [unchecked, detail, refused] = details
-  expect(detail).toMatchObject({ request: { method: 'POST', path: '/webhooks?…' }, body: { text: body } })
+  expect(detail).toMatchObject({ request: { method: 'POST', path: '/webhooks?…' }, body: { text } })
   expect(detail?.steps.map(({ what }) => what)).toEqual(['arrived', 'checked', 'answered'])
   expect(unchecked?.steps.map(({ what }) => what)).toEqual(['arrived', 'unchecked', 'answered'])
   expect(refused?.canExplain).toBe(true)
   expect(JSON.stringify(refused)).not.toContain('s3cret')
   const explanation = await get<{ message: string }>(`explanation?id=3`)
   expect(explanation.message).toContain('line break')
+  expect(await get('events')).toMatchObject([{ events: [{ type: 'track', count: 1 }] }])
   expect(await get('setup')).toMatchObject({ command: 'listen', parts: [{ name: 'listen', hasQueue: false }] })
   expect(await end()).toMatchObject({ code: 0 })
 })

@@ -154,7 +154,8 @@ it('an id may be shortened, as long as one dead letter is meant', async () => {
   const { path, run } = commandOn(join(folder, 'shortened.sqlite'))
   const queue = sqliteQueue({ path, name: 'jobs' })
   const ids = ['aaaa1111', 'aaaa2222', 'bbbb3333'].map((start) => `${start}-0000-4000-8000-000000000000`)
-  await queue.push(ids.map((id) => ({ id, body: Buffer.from('{}') })))
+  const others = Array.from({ length: 600 }, (_, at) => `${at}`.padStart(8, '0').concat('-0000-4000-8000-000000000000'))
+  await queue.push([...ids, ...others].map((id) => ({ id, body: Buffer.from('{}') })))
   queue.work(async () => ({ deadLetter: 'refused' }), { concurrency: 1 })
   await queue.drain()
   await queue.close({ graceMs: 0 })
@@ -164,6 +165,7 @@ it('an id may be shortened, as long as one dead letter is meant', async () => {
   expectUsage(await run('drop', 'bbbb', 'aaaa1'), '--yes')
   expect((await run('drop', 'bbbb', 'aaaa1', '--yes')).stdout).toContain('2 dead letters')
   expect((await run('dead', '--json')).stdout).toContain(ids[1])
+  expect((await run('drop', '--yes')).stdout).toMatch(/^\w+: 601 dead letters/)
 })
 
 it('a file that does not exist is wrong usage, and not created', async () => {

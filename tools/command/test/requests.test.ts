@@ -95,7 +95,7 @@ it.each<[string, string[], RegExp]>([
   ['not without it', ['last~2'], /^signature .*Got \\u\{1b\}\[2J\..*secret/m],
   ['that nothing explains', ['last~2', '--secret', secret], /^signature {2}(?!.*2J)/m],
   ['that something explains', ['last~3', '--secret', ` ${secret} `], /^signature .*white space/m],
-  ['not of a part', ['last', '--secret', secret], /^body, 9000000 bytes, of which 1 /m],
+  ['not of a part', ['last', '--secret', secret], /^signature {2}verified\n.*^body, 9000000 bytes, of which 1 /ms],
 ])('hookline show explains a signature with the secret: %s', async (_what, args, line) => {
   expect((await run('show', ...args)).stdout).toMatch(line)
 })

@@ -7,7 +7,7 @@ import { afterAll, expect, it } from 'vitest'
 import { needs } from '../../../test/support/needs.ts'
 import { createFolder, expectUsage, hookline, type Ran, type Running } from './command.ts'
 
-const SECRET = 'correct horse battery staple'
+const SECRET = 'correct horse battery staple '
 const TEXT = '{"type":"track","userId":"u1","event":"Order Completed"}'
 const RIGHT = sign(TEXT, SECRET)
 const BINARY = Buffer.from([0, 0x1b, 0x5b, 0x33, 0x31, 0x6d, 0xff, 0xfe])

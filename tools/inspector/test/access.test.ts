@@ -60,6 +60,7 @@ it.each<[string, Asked]>([
   ['no Host', { headers: { host: undefined } }],
   ['two Hosts', { headers: { host: ['localhost:3000', 'localhost:3000'] } }],
   ['another authority than its Host', { headers: { host: 'localhost:3000', ':authority': 'evil.example' } }],
+  ['another Host than its authority', { headers: { host: 'evil.example', ':authority': 'localhost:3000' } }],
   ...'forwarded x-forwarded-for x-forwarded-host x-real-ip via cf-connecting-ip x_forwarded_for'
     .split(' ')
     .map((name): [string, Asked] => [name, { headers: { [name]: '' } }]),

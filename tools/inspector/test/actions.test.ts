@@ -148,6 +148,7 @@ it('a dry run counts dead letters and changes none; then they are changed, and t
   expect(dry).toEqual({ status: 200, body: { count: 1_130, reasons: [groups.refused, groups.over] } })
   expect(await queue.counts()).toMatchObject({ deadLetters: 1_130, waiting: 0 })
   expect(changed).not.toHaveBeenCalled()
+  expect((await deadLettersOf(endpoint, 'part=orders')).groups).toHaveLength(2)
 
   const redriven = await post(endpoint, '/api/redrive', { part: 'orders', group: 'refused: ', dryRun: false })
   expect(redriven).toEqual({ status: 200, body: { count: 1_100, reasons: [groups.refused] } })

@@ -32,10 +32,16 @@ const summaryOf = (lines: readonly EventLine[]) =>
   lines.map(({ type, event, count, failed, hasSchema }) => `${event ?? type} ${count} ${failed} ${hasSchema ?? '-'}`)
 
 it('what arrived is listed by event of track messages, and by other type', async () => {
-  const { receiver, parts, lines } = inspect()
-  for (const message of [of('A'), of('B'), of('A'), fixtures.identify, fixtures.page]) await deliver(receiver, message)
+  const { receiver, clock, parts, lines } = inspect()
+  const firstAt = clock.now()
+  for (const message of [of('A'), of('B'), of('A'), fixtures.identify, fixtures.page]) {
+    await deliver(receiver, message)
+    await clock.advance(1_000)
+  }
   expect(summaryOf(await lines())).toEqual(['A 2 0 -', 'B 1 0 -', 'identify 1 0 -', 'page 1 0 -'])
-  expect(await parts()).toMatchObject([{ part: 'shop', others: 0 }])
+  expect(await parts()).toMatchObject([
+    { part: 'shop', others: 0, events: [{ firstAt, lastAt: firstAt + 2_000 }, {}, {}, {}] },
+  ])
 })
 
 it('what arrived is not what strangers sent; of unsigned messages, those that were read', async () => {

@@ -64,8 +64,8 @@ it('what happened in any pattern of times is counted once, while its interval is
   )
 })
 
-it('percentiles are at most 10 % from the duration that they stand for', () => {
-  const duration = fc.double({ min: 0.01, max: 600_000, noNaN: true })
+it('percentiles are at most 10 % from the duration that they stand for, up to ten minutes', () => {
+  const duration = fc.double({ min: 0.01, max: 900_000, noNaN: true })
   fc.assert(
     fc.property(fc.array(duration, { minLength: 1, maxLength: 200 }), (durations) => {
       const { series } = setUp()
@@ -73,7 +73,7 @@ it('percentiles are at most 10 % from the duration that they stand for', () => {
       const sorted = durations.toSorted((one, other) => one - other)
       const { p50, p95, p99 } = series.readPart('shop', 1)
       for (const [share, shown] of Object.entries({ 0.5: p50, 0.95: p95, 0.99: p99 })) {
-        const exact = sorted[Math.ceil(sorted.length * Number(share)) - 1] as number
+        const exact = Math.min(sorted[Math.ceil(sorted.length * Number(share)) - 1] as number, 600_000)
         expect(Math.abs((shown.at(-1) as number) / exact - 1)).toBeLessThanOrEqual(0.1)
       }
     }),

@@ -108,6 +108,15 @@ describe('a destination', () => {
     expect(counts()).toEqual([1, 3])
   })
 
+  it('a row has the outcome of the attempt that ended last', async () => {
+    const clock = manualClock()
+    const slow = () => pause(clock, 100).then(() => 503)
+    const { destination, rows } = setUp([slow, 500], { clock, webhooks: urls })
+    await destination.track({ userId: 'u', event: 'Sold' })
+    await clock.advance(100)
+    expect(rows()).toMatchObject([{ state: 'waiting', status: 503, durationMs: 100 }])
+  })
+
   it('what is not queued, or left out by a filter, is a row that was skipped, with the reason', async () => {
     const filter = ({ userId }: Message) => userId !== 'left out'
     const { destination, clock, rows, detail, counts } = setUp([200], { filter })

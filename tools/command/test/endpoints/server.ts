@@ -32,6 +32,7 @@ export function createEndpoint(secret: string, fault: string): Server {
       return response.writeHead(401).end(fault === 'reveals' ? `expected ${right}` : '')
     }
     if (fault === 'dies' && String(body) === 'null') return server.close().closeAllConnections()
+    if (fault === 'no-track' && body.includes('"type":"track"')) return response.writeHead(422).end()
     if (fault === 'unknown-user') return response.writeHead(404).end()
     if (fault === 'resets' && body.includes('"type":"group"')) return socket.resetAndDestroy()
     if (fault === 'half' && body.includes('"type":"page"'))

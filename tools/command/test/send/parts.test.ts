@@ -3,9 +3,11 @@
 import { Readable } from 'node:stream'
 import { InvalidArgumentError } from 'commander'
 import fc from 'fast-check'
+import { fixtures } from 'hookline/testing'
 import { expect, it } from 'vitest'
+import { readForm } from '../../src/arguments.ts'
 import { splitLines } from '../../src/lines.ts'
-import { addEdit, applyEdit } from '../../src/send/prepare.ts'
+import { addEdit, applyEdit, prepare } from '../../src/send/prepare.ts'
 import { createStatistics } from '../../src/send/report.ts'
 
 const LIMIT = 10
@@ -17,13 +19,14 @@ async function split(chunks: readonly string[]) {
 }
 
 it('lines are the same however the stream is cut', async () => {
-  const text = fc.string({ unit: fc.constantFrom('a', 'é', '\r', '\n'), maxLength: 30 })
+  const text = fc.string({ unit: fc.constantFrom('a', 'é', '\ufeff', '\r', '\n'), maxLength: 30 })
   const chunks = fc.array(text, { maxLength: 30 })
   await fc.assert(
     fc.asyncProperty(chunks, async (chunks) => {
       const text = chunks.join('')
       const isLong = (line: string) => Buffer.byteLength(line) > LIMIT
-      const expected = text.split('\n').map((line) => (isLong(line) ? undefined : line.replace(/\r$/, '')))
+      const read = (line: string, index: number) => line.replace(index === 0 ? /^\ufeff|\r$/g : /\r$/, '')
+      const expected = text.split('\n').map((line, index) => (isLong(line) ? undefined : read(line, index)))
       if (text === '' || text.endsWith('\n')) expected.pop()
       const lines = await split(chunks)
       expect(lines.map(({ bytes }) => bytes?.toString())).toEqual(expected)
@@ -68,6 +71,13 @@ it.each([
   ['list.length=9', '--set list.length: list '],
 ])('--set refuses %s of something that holds no such field', (text, named) => {
   expect(() => apply({ event: 'x', list: [1] }, text)).toThrow(named)
+})
+
+it('a copy of a batch has an identity for each of its messages', () => {
+  const batch = Buffer.from(JSON.stringify([fixtures.track, fixtures.page]))
+  const { bytes } = prepare(batch, { edits: [], isCopy: true, form: readForm({ as: 'customer.io' }) })
+  const ids = [fixtures.track, ...JSON.parse(bytes.toString())].map(({ messageId }) => messageId)
+  expect(new Set(ids).size).toBe(3)
 })
 
 it('statistics tell the rate, the latency of answers, and what failed how often', () => {

@@ -2,7 +2,7 @@
 
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { link, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { link, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import ts from 'typescript'
@@ -17,7 +17,7 @@ function plan(...rules: object[]): string {
   return JSON.stringify({ data: { rules: rules.map((rule) => ({ type: 'TRACK', version: 1, ...rule })) } })
 }
 
-function track(event: string, properties: object, messageId = 'm-1'): string {
+function track(event: string, properties: object | undefined, messageId = 'm-1'): string {
   return JSON.stringify({ type: 'track', event, userId: 'u-1', messageId, properties })
 }
 
@@ -45,9 +45,9 @@ describe('a file', () => {
   })
 
   describe.each([
-    ['--out', (p: string, _m: string, out: string) => ['types', p, '--out', out]],
-    ['--junit', (p: string, m: string, out: string) => ['types', '--check', p, m, '--junit', out]],
-  ])('of %s is a new one', (option, args) => {
+    ['--out', 0o666 & ~process.umask(), (p: string, _m: string, out: string) => ['types', p, '--out', out]],
+    ['--junit', 0o600, (p: string, m: string, out: string) => ['types', '--check', p, m, '--junit', out]],
+  ] as const)('of %s is a new one', (option, mode, args) => {
     const marked = '/** Written by `hookline types`. */'
     const sources = () => files({ p: plan({ key: 'A', jsonSchema: {} }), m: track('A', {}), target: marked })
 
@@ -62,7 +62,9 @@ describe('a file', () => {
       execFileSync('mkfifo', [pipe])
 
       for (const path of paths) expectUsage(await hookline(args(p, m, path)), option, path)
+      await hookline(args(p, m, `${target}.new`))
 
+      expect((await stat(`${target}.new`)).mode & 0o777).toBe(mode)
       expect([await readFile(target, 'utf8'), existsSync(join(folder, 'new'))]).toEqual([marked, false])
     })
 
@@ -114,6 +116,8 @@ it('a source may be a folder, where other files lie, too; without one, that of H
   const folder = dirname(paths['package.json'])
   await mkdir(join(folder, 'deep'))
   await writeFile(join(folder, 'deep/plan.json'), plan({ key: 'A', jsonSchema: ORDER }))
+  await mkdir(join(folder, 'node_modules'))
+  await writeFile(join(folder, 'node_modules/plan.json'), plan({ key: 'B', jsonSchema: ORDER }))
 
   const { stdout } = await hookline(['types'], { env: { HOOKLINE_QUEUE: folder } })
   expect(Object.keys(runCode(stdout).events)).toEqual(['A'])
@@ -247,13 +251,14 @@ it.each(['zod', 'valibot', 'typescript', 'json-schema'])(
 )
 
 const items = { type: 'array', items: { required: ['sku'] } }
-const broken = { ...ORDER, properties: { ...ORDER.properties, items } }
+const broken = { ...ORDER, properties: { total: { type: 'number', enum: [1] }, items } }
 const messages = [
   track('A', { total: 1 }, 'm-1'),
   track('A', { total: 'jane@example.com', items: [{ sku: 1 }, {}] }, 'm-2'),
   track('A', { items: [{}] }, 'm-3'),
   track('C', {}, 'm-4'),
   track('D', { total: 5 }, 'm-5'),
+  track('A', undefined, 'm-6'),
   '{"type":"page","userId":"u-1"}',
 ].join('\n')
 const rules = [{ key: 'A', jsonSchema: broken }, ...['B', 'D'].map((key) => ({ key, jsonSchema: ORDER }))]
@@ -270,11 +275,11 @@ it('--check tells what breaks the plan, with counts and a message of each: in li
   expect([lines.code, lines.stderr]).toEqual([1, expect.stringMatching(/^1 .*, 1 .*, 1 .*, 1 .*\n$/)])
   const faults = [
     { path: 'items[].sku', text: expect.any(String), count: 2, messageId: 'm-2' },
+    { path: 'total', text: expect.any(String), count: 2, messageId: 'm-3' },
     { path: 'total', text: expect.any(String), count: 1, messageId: 'm-2' },
-    { path: 'total', text: expect.any(String), count: 1, messageId: 'm-3' },
   ]
   expect(jsonLines(stdout)).toEqual([
-    { title: 'A', verdict: 'breaks', messages: 3, broken: 2, faults },
+    { title: 'A', verdict: 'breaks', messages: 4, broken: 3, faults },
     { title: 'C', verdict: 'unplanned', messages: 1, broken: 0, faults: [], messageId: 'm-4' },
     { title: 'B', verdict: 'unseen', messages: 0, broken: 0, faults: [] },
     { title: 'D', verdict: 'pass', messages: 1, broken: 0, faults: [] },

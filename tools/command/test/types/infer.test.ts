@@ -174,6 +174,8 @@ it('keys that are data are those of an object with more than 100 different ones'
   const map = { type: 'object', additionalProperties: { type: 'number' } }
   expect(schemaOf([keysOf(50), keysOf(51, 1)])).toEqual(map)
   expect(schemaOf([{ 1: keysOf(60), 2: keysOf(60, 1) }])).toEqual({ type: 'object', additionalProperties: map })
+  const [day, text] = ['2026-01-15', { type: 'object', additionalProperties: { type: 'string' } }]
+  expect(schemaOf([{ sent: day, by: 'x' }, { 42: day }])).toEqual(text)
 })
 
 it('an event whose name holds data gets no rule', () => {

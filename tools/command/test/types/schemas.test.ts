@@ -159,6 +159,11 @@ it('a decimal number is a multiple of another one', () => {
   }
 })
 
+it('a schema that is nullable accepts null, too', () => {
+  const { events } = runCode(write({ type: 'object', properties: { a: { type: 'string', nullable: true } } }).code)
+  expect(['x', null, 1].map((a) => accepts(events['Order Completed'], { a }))).toEqual([true, true, false])
+})
+
 const TEXT = { type: 'string', minLength: 2 }
 
 it.each<[string, Schema]>([
