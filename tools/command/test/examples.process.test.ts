@@ -17,6 +17,7 @@ import { needs } from '../../../test/support/needs.ts'
 import { until } from '../../../test/support/until.ts'
 import { createStore } from '../src/request-store.ts'
 import { bin, createFolder } from './command.ts'
+import { handle } from './inbox.ts'
 import { keptRequest } from './kept-request.ts'
 
 const root = new URL('../../../', import.meta.url)
@@ -158,15 +159,7 @@ async function writeFiles(folder: string): Promise<void> {
 
   // One message that was handled, and one dead letter.
   const queue = sqliteQueue({ path: join(folder, 'inbox.sqlite'), name: 'inbox' })
-  const inbox = { queue, history: { maxAgeMs: 24 * 60 * 60_000 } }
-  const receiver = createReceiver({ secret: SECRET, inbox, onError: () => {} })
-  receiver.on('track', () => {}, { name: 'crm' }).start()
-  for (const message of [fixtures.track, { ...fixtures.track, event: 1 }]) {
-    const { bytes, headers } = signedRequest(message as typeof fixtures.track, SECRET)
-    await receiver.receive(bytes, headers)
-  }
-  await queue.drain()
-  await receiver.close()
+  await handle(queue, [fixtures.track, { ...fixtures.track, event: 1 }])
 }
 
 /** `hookline` notes how it ended, and leaves Ctrl-C to the command that it runs. `npx` knows nothing else. */

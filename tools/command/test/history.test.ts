@@ -9,6 +9,7 @@ import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { deliver, secret } from '../../../test/support/receive.ts'
 import { until } from '../../../test/support/until.ts'
 import { createFolder, expectUsage, hookline, jsonLines, like, start } from './command.ts'
+import { handle } from './inbox.ts'
 
 const folder = await createFolder(afterAll)
 
@@ -148,13 +149,8 @@ it('replay names an id that is not in the history, and handlers that handled non
 
 it('replay is stopped by Ctrl-C, and goes on with its id', async () => {
   const path = join(folder, 'stopped here.sqlite')
-  const queue = sqliteQueue({ path, name: 'inbox' })
-  const receiver = createReceiver({ secret, inbox: { queue, history: { maxAgeMs: DAY_MS } } })
-  receiver.on('track', () => {}, { name: 'crm' }).start()
   const messages = Array.from({ length: 150 }, () => ({ ...fixtures.track, messageId: randomUUID() }))
-  await Promise.all(messages.map((message) => deliver(receiver, message)))
-  await queue.drain()
-  await receiver.close()
+  await handle(sqliteQueue({ path, name: 'inbox' }), messages)
   const idle = sqliteQueue({ path, name: 'inbox' })
   const filters = ['--id', 'fix-42', '--since', '3d', '--type', 'track', '--event', 'Order Completed']
   const flags = ['--handler', 'crm', '--max-per-second', '1000', '--name', 'inbox', '--where', 'type=track']

@@ -13,10 +13,15 @@ export async function createEmptyQueue(path: string): Promise<void> {
   await queue.close({ graceMs: 0 })
 }
 
-/** Handles messages, which the history of the inbox then has. */
+/** Handles messages with the handler `crm`: the history of the inbox then has them, and its dead letters those that are invalid. */
 export async function handle(queue: Queue, messages: readonly object[]): Promise<void> {
-  const receiver = createReceiver({ secret, inbox: { queue, history: { maxAgeMs: 86_400_000 } }, custom: true })
-  receiver.on('*', () => {}).start()
+  const receiver = createReceiver({
+    secret,
+    inbox: { queue, history: { maxAgeMs: 86_400_000 } },
+    custom: true,
+    onError() {},
+  })
+  receiver.on('*', () => {}, { name: 'crm' }).start()
   for (const message of messages) await send(receiver, message)
   await queue.drain()
   await receiver.close()

@@ -47,25 +47,23 @@ it('what is there may be .env.example, which is left as it is', async () => {
   expect(await read(folder, '.env.example')).toBe('mine')
 })
 
-it('package.json keeps the script of another test runner', async () => {
-  const text = '{"scripts": { "test": "jest" }}'
-  const folder = await createProject({ 'package.json': text })
+const textWith = (test: string) => `{\r\n\t"scripts": {\r\n\t\t"build": "tsc",\r\n\t\t"test": "${test}"\r\n\t}\r\n}\r\n`
+const npmInit = textWith('echo \\"Error: no test specified\\" && exit 1')
+it.each([
+  ['keeps the script of another test runner', textWith('jest'), textWith('jest'), 'node --test webhooks.node-test.mjs'],
+  [
+    'gets one in place of that of npm init, with its tabs and line ends',
+    `\uFEFF${npmInit}`,
+    textWith('node --test'),
+    'npm test',
+  ],
+])('package.json %s', async (_what, before, after, step) => {
+  const folder = await createProject({ 'package.json': before })
 
   const { stdout } = await init(folder, 'express')
 
-  expect(await read(folder, 'package.json')).toBe(text)
-  expect(stdout).toContain('  node --test webhooks.node-test.mjs\n')
-})
-
-it('package.json gets a test script in place of the one of npm init, with its tabs and line ends', async () => {
-  const textWith = (test: string) =>
-    `{\r\n\t"scripts": {\r\n\t\t"build": "tsc",\r\n\t\t"test": "${test}"\r\n\t}\r\n}\r\n`
-  const before = textWith('echo \\"Error: no test specified\\" && exit 1')
-  const folder = await createProject({ 'package.json': `\uFEFF${before}` })
-
-  await init(folder, 'express')
-
-  expect(await read(folder, 'package.json')).toBe(textWith('node --test'))
+  expect(await read(folder, 'package.json')).toBe(after)
+  expect(stdout).toContain(`\n  ${step}\n`)
 })
 
 it.each([

@@ -127,8 +127,9 @@ it('attempts that fail say when the next is due; then it is done', async () => {
   expect(rows()).toMatchObject([{ ...failed, attempts: 2, retryAt: start + 6_000 }])
   handler.run = () => pause(clock, 40)
   await clock.advance(5_040)
-  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 3, durationMs: 40 }])
-  expect([rows()[0]?.code, rows()[0]?.retryAt]).toEqual([undefined, undefined])
+  expect(rows()).toMatchObject([
+    { id: 1, state: 'done', attempts: 3, durationMs: 40, code: undefined, retryAt: undefined },
+  ])
   const attempts = detail()?.steps.filter(({ what }) => what === 'failed' || what === 'handled')
   expect(attempts).toMatchObject([
     { what: 'failed', attempt: 1, next: start + 1_000, runs: [{ error: { code: 'Error', message: 'no' } }] },
@@ -151,8 +152,7 @@ it('a dead letter that is redriven waits, then is done', async () => {
   const { version } = journal
   await receiver.redrive([id])
   journal.changed('shop', [id], 'redriven', clock.now(), version)
-  expect(rows()).toMatchObject([{ id: 1, state: 'waiting' }])
-  expect(rows()[0]?.code).toBeUndefined()
+  expect(rows()).toMatchObject([{ id: 1, state: 'waiting', code: undefined }])
   await clock.advance(10)
   expect(rows()).toMatchObject([{ id: 1, state: 'done' }])
   expect(steps()?.slice(-2)).toEqual(['redriven', 'handled'])
@@ -171,8 +171,7 @@ it('a message that the inbox could not store is failed, and done once it comes a
   receiver.start()
   await clock.advance(0)
 
-  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
-  expect(rows()[0]?.code).toBeUndefined()
+  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1, code: undefined }])
   expect(steps()?.filter((what) => what === 'answered')).toHaveLength(2)
 })
 
@@ -188,9 +187,8 @@ it('a copy of a replay is a row of its own, which has its id', async () => {
   const messageIds = ['m-1']
   expect(rows()).toMatchObject([
     { id: 2, state: 'dead', at: clock.now(), messageIds, replayId: 'fix-42' },
-    { id: 1, state: 'done', at: clock.now() - 1_000, messageIds },
+    { id: 1, state: 'done', at: clock.now() - 1_000, messageIds, replayId: undefined },
   ])
-  expect(rows()[1]?.replayId).toBeUndefined()
   expect(detail(2)?.steps).toMatchObject([{ what: 'failed', attempt: 1, next: 'dead_letter' }])
 })
 
@@ -212,8 +210,7 @@ it('a copy of what is handled once is answered, and not handled; what was done s
 
   dedupe.claim = () => Promise.reject(new Error('away'))
   await deliver(receiver, fixtures.track)
-  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 503, attempts: 1 }])
-  expect(rows()[0]?.code).toBeUndefined()
+  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 503, attempts: 1, code: undefined }])
   expect(counts()).toEqual([1, 1])
 })
 
@@ -244,8 +241,7 @@ it('a sender repeats what failed, and then what is done: one row, whose last arr
 
   handler.run = () => {}
   for (const id of ['0', '1']) await sendTo(receiver, track(1), { 'x-request-id': id })
-  expect(rows()).toMatchObject([{ state: 'done', status: 200, attempts: 3 }])
-  expect(rows()[0]?.code).toBeUndefined()
+  expect(rows()).toMatchObject([{ state: 'done', status: 200, attempts: 3, code: undefined }])
   expect(detail()?.steps.filter(({ what }) => ['arrived', 'failed', 'handled'].includes(what))).toMatchObject([
     { what: 'arrived', isCopy: false },
     { what: 'failed', attempt: 1, next: 'sender', runs: [{ error: { code: 'Error', message: 'no' } }] },

@@ -42,24 +42,19 @@ it.each(Object.keys(fixtures))('a %s is sent as the destination sends it', async
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
 })
 
-it('the exact bytes of a file are sent', async () => {
-  const endpoint = await listen()
-  const body =
-    '{ "type":"track","userId":"u1", "event":"\\u00e9", "properties":{"a":39.0,"b":1e3,"c":90071992547409931} }\r\n'
-
-  const { code } = await send(await file('message.json', body), endpoint.url)
-
-  expect(endpoint.requests.map(({ bytes }) => bytes.toString())).toEqual([body])
-  expect(code).toBe(0)
-})
-
-it('a message that --set changes is written and signed anew', async () => {
+const exact =
+  '{ "type":"track","userId":"u1", "event":"\\u00e9", "properties":{"a":39.0,"b":1e3,"c":90071992547409931} }\r\n'
+const sold = '{"type":"track","userId":"u1","event":"Sold","properties":{"total":12}}'
+it.each([
+  ['is sent by its exact bytes', exact, [], exact],
+  ['is written and signed anew with --set', track, ['--set', 'properties.total=12', '--set', 'event=Sold'], sold],
+])('the message of a file %s', async (_how, content, args, expected) => {
   const endpoint = await listen()
 
-  await send(await file('message.json', track), endpoint.url, '--set', 'properties.total=12', '--set', 'event=Sold')
+  const { code } = await send(await file('message.json', content), endpoint.url, ...args)
 
   const [{ bytes, headers }] = endpoint.requests as [RecordedRequest]
-  expect(bytes.toString()).toBe('{"type":"track","userId":"u1","event":"Sold","properties":{"total":12}}')
+  expect([code, bytes.toString()]).toEqual([0, expected])
   expect(verify(bytes, headers['x-signature'], 'a secret')).toBe(true)
 })
 
