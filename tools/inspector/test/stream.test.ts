@@ -10,23 +10,13 @@ import type { InspectorEndpoint } from '../src/endpoint/endpoint.ts'
 import { partOfDestination, partOfReceiver } from '../src/endpoint/queues.ts'
 import type { Access } from '../src/index.ts'
 import type { LoggedMessage } from '../src/logged-message.ts'
-import type { Row } from '../src/wire.ts'
+import type { StreamEvents } from '../src/wire.ts'
 import { type Asked, ask, closeLater, endpointOf, headerOf, keptBy } from './support.ts'
 
-interface SentEvent {
-  readonly name: string | undefined
-  readonly id: string | undefined
-  readonly data: { readonly isReset: boolean; readonly rows: readonly Row[] }
-}
-
-function eventsOf(chunk: string): SentEvent[] {
-  return chunk
-    .split('\n\n')
-    .filter((text) => text.startsWith('event: '))
-    .map((text) => {
-      const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(text)?.[1]
-      return { name: field('event'), id: field('id'), data: JSON.parse(field('data') as string) }
-    })
+function eventsOf(chunk: string) {
+  return [...chunk.matchAll(/^event: (.*)\n(?:id: (.*)\n)?data: (.*)$/gm)].map(([, name, id, data = '']) => {
+    return { name, id, data: JSON.parse(data) as StreamEvents['rows'] }
+  })
 }
 
 async function open(inspector: InspectorEndpoint, request: Asked = {}): Promise<AsyncIterator<string>> {
