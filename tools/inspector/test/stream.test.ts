@@ -127,6 +127,7 @@ it('streams are 32 at a time; each end frees a place', async () => {
   const ask33rd = () => ask(inspector, '/api/stream', { headers })
   const streams: AsyncIterator<string>[] = []
   for (let count = 0; count < 31; count++) streams.push(await open(inspector))
+  await open(inspector, { signal: AbortSignal.abort() })
   const aborted = await open(inspector, { signal: abort.signal })
   expect(await ask33rd()).toMatchObject(refused)
   expect(await ask(inspector, '/api/stream', { method: 'HEAD', headers })).toMatchObject({ status: 200 })

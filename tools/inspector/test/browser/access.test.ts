@@ -2,9 +2,8 @@
 
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import type { App } from './app.ts'
 import { expectFit, VIEWS } from './axe.ts'
-import { goToView, message, rows, test, track } from './test.ts'
+import { type App, goToView, message, rows, test, track } from './test.ts'
 
 for (const [colorScheme, width] of [
   ['light', 1_280],

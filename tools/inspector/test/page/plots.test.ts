@@ -1,8 +1,10 @@
 /** The scales and lines of plots, and the line of four hours. */
 
 import { expect, it } from 'vitest'
-import { findTried, placeOf } from '../../src/page/retry-times.ts'
-import { drawLine, drawSteps, findTicks, findTimeTicks } from '../../src/page/scale.ts'
+import { nextDelay } from '../../../../src/internals.ts'
+import { formatDuration } from '../../src/page/format.ts'
+import { expectAttempts, findTried, placeOf } from '../../src/page/retry-times.ts'
+import { drawLine, drawSteps, findTicks, findTimeTicks, indexAt } from '../../src/page/scale.ts'
 
 it.each([
   ['count', 2, [0, 1, 2]],
@@ -29,6 +31,21 @@ it('lines have gaps where nothing is known, and a dot for a value by itself; col
   expect(drawLine([0, 10, null, 5, null], box)).toBe('M10 50h0L30 0M70 25h0')
   expect(drawLine([null, null], box)).toBe('')
   expect(drawSteps([10, 5, null, 0, 10], box)).toBe('M0 50V0H20V25H40V50H60V50H80V0H100V50Z')
+})
+
+it('a place beside a plot is in its nearest interval', () => {
+  expect([-5, 0, 39, 100, 150].map((x) => indexAt(x, box))).toEqual([0, 0, 1, 4, 4])
+})
+
+it('durations have two units at most', () => {
+  const texts = ['0.4 ms', '12 ms', '1.3 s', '59 s', '4 min 10 s', '3 h 12 min', '2 d 4 h']
+  expect([0.42, 12, 1_300, 59_999, 250_000, 11_520_000, 187_200_000].map(formatDuration)).toEqual(texts)
+})
+
+it('the attempts after the next one are expected at the mean of their delays, within four hours', () => {
+  const times = expectAttempts(1_000, 1, 0)
+  expect(times[0]).toBe(1_000 + (nextDelay(2, 1_000, 0.5) as number))
+  expect(times.at(-1)).toBeLessThanOrEqual(4 * 3_600_000)
 })
 
 it('the line of four hours gives the first minutes room, keeps to its ends, and has the attempts of the steps', () => {

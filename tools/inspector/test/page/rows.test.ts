@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest'
 import { filterOf, keptRows } from '../../src/page/filter.ts'
-import { describe as describeRows, type Journey, joinRows, journeyOf } from '../../src/page/journeys.ts'
+import { describe as describeRows, findJourney, type Journey, joinRows, journeyOf } from '../../src/page/journeys.ts'
 import { foldRepeats } from '../../src/page/repeats.ts'
 import { isHeld } from '../../src/page/retry-times.ts'
 import type { Row, Step, UrlLine } from '../../src/wire.ts'
@@ -32,6 +32,8 @@ it('the rows of a batch are one journey for each message of a batch, the newest 
     [sent[1]?.id, sent[1]?.at, 'b'],
     [sent[0]?.id, sent[0]?.at, 'a'],
   ])
+  expect(findJourney(journeys, request.id)?.rows).toEqual([request])
+  expect(findJourney(journeys, received[0]?.id as number)).toMatchObject({ id: sent[1]?.id, current: received[0] })
 })
 
 it.each<[string, Partial<Row>[], string]>([
@@ -121,6 +123,7 @@ it('a timeline shows what differs in more than its times: another error, another
   expect(sizes([failed(1), failed(2), failed(3, 'another'), failed(4)])).toEqual([2, 1, 1])
   expect(sizes([1, 2, 3].flatMap((at) => round(at, 503)))).toEqual([2, [1, 2], 2])
   expect(sizes([round(1, 503), round(2, 500), round(3, 503)].flat())).toEqual([2, 2, 2])
+  expect(sizes([1, 2, 3].map((at) => ({ at, what: 'redriven' })))).toEqual([3])
 })
 
 const urls = (...circuits: UrlLine['circuit'][]) =>

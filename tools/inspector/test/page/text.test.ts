@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { splitText } from '../../src/page/codes.ts'
+import { endOfPiece, splitText } from '../../src/page/codes.ts'
 import { copyAsCurl, copyAsTest, quoteForScript } from '../../src/page/copy.ts'
 import { childrenOf, excerptOf, findDifferences, type Json, parseJson } from '../../src/page/json.ts'
 import type { Detail } from '../../src/wire.ts'
@@ -10,6 +10,7 @@ import { bodyOf, detailOf, NASTY } from '../copied.ts'
 
 it('text shows by its code what is not seen', () => {
   expect(splitText('a\u202eb\nc', false)).toEqual(['a', { code: '\\u202e' }, 'b', { code: '\\n' }, 'c'])
+  expect(endOfPiece('a😀😀', 0, 20)).toBe(3) // No half of a character.
   expect(splitText('a\nb\u007f', true)).toEqual(['a\nb', { code: '\\u007f' }, ''])
 })
 
