@@ -112,13 +112,6 @@ describe('a plan', () => {
     })
   })
 
-  it('that allows no other properties keeps so beside a common rule', async () => {
-    const own = { type: 'object', properties: { a: TEXT }, additionalProperties: false }
-    const { stdout } = await types([rule('A', own), rule('', { type: 'object', properties: { b: TEXT } }, 'COMMON')])
-    const { events } = runCode(stdout)
-    expect([{ a: 'x' }, { b: 'x' }].map((value) => accepts(events.A, value))).toEqual([true, false])
-  })
-
   const twice = (at: number) => ({ properties: { a: { $ref: `#/d/${at}` }, b: { $ref: `#/d/${at}` } } })
   const doubling = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [at, at === 0 ? {} : twice(at - 1)]))
   const nots = `${'{"not":'.repeat(1_000)}{}${'}'.repeat(1_000)}`
