@@ -71,12 +71,16 @@ export async function portOf(server: Server): Promise<number> {
 }
 
 /** A server that takes everything, and itself ends no connection. `open` has those that are not ended. */
-export async function serveKept(): Promise<{ readonly url: string; readonly open: ReadonlySet<Socket> }> {
+export async function serveKept() {
   const open = new Set<Socket>()
-  const server = createServer((_request, response) => void response.end())
+  const seen = { requests: 0 }
+  const server = createServer((_request, response) => {
+    seen.requests += 1
+    response.end()
+  })
   server.keepAliveTimeout = 60_000 // Longer than the test.
   server.on('connection', (socket) => open.add(socket.on('close', () => open.delete(socket))))
-  return { url: `http://127.0.0.1:${await portOf(server)}/`, open }
+  return { url: `http://127.0.0.1:${await portOf(server)}/`, open, seen }
 }
 
 /** A server of any bytes, which it writes when some of a request have come. */
