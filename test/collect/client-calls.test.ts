@@ -57,8 +57,8 @@ describe('a call', () => {
     },
   )
 
-  it('has a userId of null beside an anonymousId', async () => {
-    const call = { userId: null, anonymousId: 'a-1' }
+  it('has a userId of null beside an anonymousId, and a library of its own', async () => {
+    const call = { userId: null, anonymousId: 'a-1', context: { library: { name: 'mine' } } }
     expect(await travel('identify', call)).toMatchObject(call)
   })
 

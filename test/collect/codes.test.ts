@@ -1,8 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it, vi } from 'vitest'
 import type { EndpointRequest } from '../../src/host/endpoint.ts'
 import { HooklineError, type HooklineErrorCode } from '../../src/protocol/error.ts'
 import { basic, recorder, setUpCollector, writeKey } from '../support/collect.ts'
 import { watchConsole } from '../support/console.ts'
+import { keepLines } from '../support/logger.ts'
 import { watchWarnings } from '../support/receive.ts'
 import { throwing } from '../support/throwing.ts'
 
@@ -55,20 +57,18 @@ it('without onError it prints a fault of the client on one line, with the path',
 
 it('a logger gets the lines in place of the console, with the path', async () => {
   const printed = watchConsole()
-  const logged: unknown[] = []
-  const keep = (...call: unknown[]) => void logged.push(call)
-  const logger = { error: keep, warn: keep, info: keep }
+  const { logger, lines } = keepLines()
   const { post, clock } = setUpCollector({ onError: undefined, logger } as never)
   for (let index = 0; index < 500; index++) {
     await post('/v1/page', {}, { headers: { ...json, authorization: basic('a gu3ss') } })
   }
   await clock.advance(60_000)
 
-  expect(logged).toEqual([
-    [{ code: 'write_key_unknown', path: '/v1/page' }, expect.any(String)],
-    [{ code: 'write_key_unknown', more: 499 }, expect.any(String)],
+  expect(lines).toEqual([
+    ['warn', { code: 'write_key_unknown', path: '/v1/page' }, expect.any(String)],
+    ['warn', { code: 'write_key_unknown', more: 499 }, expect.any(String)],
   ])
-  expect(JSON.stringify(logged)).not.toContain('gu3ss')
+  expect(JSON.stringify(lines)).not.toContain('gu3ss')
   expect(printed).toEqual([])
 })
 
@@ -76,7 +76,7 @@ it('answers also when onError rejects', async () => {
   const warn = watchWarnings()
   const { post } = setUpCollector({ onError: () => Promise.reject(new Error('no log')) })
   expect((await post('/v1/batch', '')).status).toBe(400)
-  await new Promise((resolve) => setImmediate(resolve))
+  await nextTurn()
   expect(warn.mock.calls).toEqual([[expect.any(String), { code: 'HOOKLINE_ON_ERROR', detail: 'no log' }]])
 })
 

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createCollector } from '../../src/collect/create-collector.ts'
+import { systemClock } from '../../src/kit/clock.ts'
 import { CALL_LIMIT } from '../../src/protocol/limits.ts'
 import { basic, recorder, request, setUpCollector, writeKey } from '../support/collect.ts'
 
@@ -271,6 +272,14 @@ describe('hostile bodies', () => {
     const call = { type: 'purchase', event: secret, userId: secret, context: secret, timestamp: secret }
     expect((await post('/v1/batch', { batch: [call, { ...call, type: 'track' }, secret] })).body).not.toContain(secret)
   })
+})
+
+it('a body that has arrived keeps the process alive no longer', async () => {
+  const timeouts = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const before = timeouts()
+  const { post } = setUpCollector({ clock: systemClock })
+  await post('/v1/page', page)
+  expect(timeouts()).toBe(before)
 })
 
 it('a body that comes after its deadline changes nothing', async () => {

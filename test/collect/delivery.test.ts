@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import type { Submission } from '../../src/send/destination-types.ts'
@@ -9,15 +10,9 @@ const full = () => Promise.reject(new HooklineError('queue_full', 'no room'))
 
 function setUpTwo(submit?: (submissions: readonly Submission[]) => Promise<never>) {
   const [first, second] = [recorder(), recorder()]
-  let isFailing = true
-  const flaky = {
-    submit: (submissions: readonly Submission[]) =>
-      isFailing && submit !== undefined ? submit(submissions) : second.submit(submissions),
-  }
+  const flaky = { submit: submit ?? second.submit }
   const sources = [{ name: 'shop', writeKey, destinations: [first, flaky] }]
-  const heal = () => {
-    isFailing = false
-  }
+  const heal = () => Object.assign(flaky, second)
   return { ...setUpCollector({ sources }), first, second, heal }
 }
 
@@ -37,7 +32,7 @@ describe('every destination of the source', () => {
     const answered = vi.fn()
 
     const answering = post('/v1/page', page).then(answered)
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextTurn()
     expect([first.messages.length, answered.mock.calls]).toEqual([1, []])
 
     taken.resolve([] as never)

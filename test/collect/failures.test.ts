@@ -3,6 +3,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { BatchError } from '../../src/client.ts'
 import { watchConsole } from '../support/console.ts'
+import { keepLines } from '../support/logger.ts'
 import { watchWarnings } from '../support/receive.ts'
 import { throwing } from '../support/throwing.ts'
 import { eventsOf, numbered, settle, setUp as setUpClient } from './dispatcher.ts'
@@ -144,6 +145,14 @@ describe('when the buffer is full', () => {
     }
     expect(calls()).toHaveLength(10)
   })
+})
+
+it('close() says how many lines of a logger were left out', async () => {
+  const { logger, fields } = keepLines()
+  const { client, record } = setUp([400, 400], { logger, flushAt: 1 })
+  record(0, 1)
+  await client.close()
+  expect(fields()[1]).toEqual({ code: 'batch_refused', more: 1 })
 })
 
 describe('onError', () => {

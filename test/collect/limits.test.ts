@@ -19,10 +19,10 @@ function callOf(bytes: number, event = 'E') {
 
 describe('maximum size of one call, 32 KB', () => {
   it('exactly 32 KB is taken', async () => {
-    const { client, batches } = setUp()
+    const { client, calls } = setUp()
     client.track(callOf(32 * 1024))
     await client.flush()
-    expect(JSON.stringify(batches()[0]?.[0])).toHaveLength(32 * 1024)
+    expect(calls().map((call) => JSON.stringify(call).length)).toEqual([32 * 1024])
   })
 
   it.each([
@@ -82,8 +82,8 @@ it.each<[string, Partial<ClientOptions>, number, boolean, number]>([
   const { client, clock, requests } = setUp([], options)
 
   await clock.advance(idleMs)
-  expect(clock.timers).toBe(0)
   if (hasFlush) await client.flush()
+  expect(clock.timers).toBe(0)
   client.track(numbered(0))
 
   await clock.advance(ms - 1)

@@ -1,27 +1,24 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/kit/clock.ts'
-import { createLog, type Line, type Logger } from '../../src/kit/log.ts'
+import { createLog, type Line } from '../../src/kit/log.ts'
 import { HooklineError } from '../../src/protocol/error.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { watchConsole } from '../support/console.ts'
+import { keepLines } from '../support/logger.ts'
 import { watchWarnings } from '../support/receive.ts'
 import { throwing } from '../support/throwing.ts'
 
 const line = (code: string, text: string, more: Partial<Line> = {}): Line => ({ level: 'warn', code, text, ...more })
 
-function recorder() {
-  const calls: [level: string, fields: object, text: string][] = []
-  const keep = (level: string) => (fields: object, text: string) => void calls.push([level, fields, text])
-  const logger: Logger = { error: keep('error'), warn: keep('warn'), info: keep('info') }
-  return { logger, calls, texts: () => calls.map(([, , text]) => text) }
-}
-
 function setUp() {
   const clock = manualClock()
-  const { logger, calls, texts } = recorder()
-  const stack = () => calls.map(([, fields]) => (fields as { stack?: string }).stack).join()
-  return { clock, calls, texts, stack, log: createLog(logger, undefined, clock) }
+  const { logger, lines, fields, texts } = keepLines()
+  const stack = () =>
+    fields()
+      .map((each) => each.stack)
+      .join()
+  return { clock, lines, texts, stack, log: createLog(logger, undefined, clock) }
 }
 
 describe('a line is written', () => {
@@ -37,10 +34,10 @@ describe('a line is written', () => {
 
   it('to a logger, with its fields, its stack and without the prefix', () => {
     const printed = watchConsole()
-    const { log, calls } = setUp()
+    const { log, lines } = setUp()
     log.write(line('a', 'a: first', { fields: { deliveryId: 'd' } }))
     log.write(line('b', 'b: second', { level: 'error', thrown: new Error('why') }))
-    expect(calls).toEqual([
+    expect(lines).toEqual([
       ['warn', { code: 'a', deliveryId: 'd' }, 'a: first'],
       ['error', { code: 'b', stack: expect.stringMatching(/^Error: why\n/) }, 'b: second'],
     ])
@@ -90,12 +87,12 @@ describe('lines are bounded', () => {
   })
 
   it('to one of the same text, and counts what each stands for', async () => {
-    const { clock, log, calls } = setUp()
+    const { clock, log, lines } = setUp()
     log.write(line('a', 'same', { level: 'error' }))
     log.write(line('a', 'same', { level: 'error' }))
     log.write(line('a', 'same', { level: 'error', count: 20 }))
     await clock.advance(60_000)
-    expect(calls).toEqual([
+    expect(lines).toEqual([
       ['error', { code: 'a' }, 'same'],
       ['error', { code: 'a', more: 21 }, '21 more a lines in the last minute.'],
     ])
@@ -113,7 +110,7 @@ describe('lines are bounded', () => {
 
   it('by a timer that lets the process end', () => {
     const unref = vi.fn()
-    const { logger } = recorder()
+    const { logger } = keepLines()
     createLog(logger, undefined, { ...systemClock, setTimeout: () => ({ unref }) }).write(line('a', 'first'))
     expect(unref).toHaveBeenCalledOnce()
   })

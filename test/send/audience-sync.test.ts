@@ -56,7 +56,7 @@ describe('syncAudience', () => {
 
   it('larger than the queue: waits for room, and sends each once', async () => {
     const clock = manualClock()
-    const { destination, identifies } = setUp({ clock, queue: memoryQueue({ clock, maxJobs: 30 }) })
+    const { destination, identifies } = setUp({ clock, queue: memoryQueue({ clock, maxJobs: 1 }) })
     const members = Array.from({ length: 300 }, (_, index) => `user-${index}`)
 
     const synced = destination.syncAudience('Everybody', members)

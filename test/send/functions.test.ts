@@ -5,6 +5,8 @@ import type { Message } from '../../src/protocol/message.ts'
 import type { DestinationOptions } from '../../src/send/destination-options.ts'
 import { fixtures } from '../../src/testing.ts'
 import { setUpCollector, writeKey } from '../support/collect.ts'
+import { keepLines } from '../support/logger.ts'
+import { throwing } from '../support/throwing.ts'
 import { HOUR, setUp as setUpDestination } from './set-up.ts'
 
 const track = { ...fixtures.track, messageId: 'm-1', context: {} }
@@ -16,9 +18,7 @@ function setUp(options: Partial<DestinationOptions> = {}, script: Parameters<typ
   return { ...set, sent }
 }
 
-const fail = (): never => {
-  throw new Error('the plan is missing')
-}
+const fail = throwing('the plan is missing')
 
 describe('filter', () => {
   it('leaves messages out, which are counted and reported', async () => {
@@ -93,9 +93,7 @@ describe('transform', () => {
     ['returns what is no message', () => ({ type: 'track', userId: 'u' })],
     ['returns what cannot be written', (message) => ({ ...message, context: { size: 1n } })],
   ])('that %s: a dead letter with the original, which is never posted', async (_how, transform) => {
-    const logged: { code?: string; reason?: string; stack?: string }[] = []
-    const keep = (fields: object) => void logged.push(fields)
-    const logger = { error: keep, warn: keep, info: keep }
+    const { logger, fields } = keepLines()
     const { destination, clock, captured, reports } = setUp({ transform: transform as never, logger })
     const seen: string[] = []
     const see = ({ bytes }: { readonly bytes: Uint8Array }) => void seen.push(Buffer.from(bytes).toString())
@@ -111,7 +109,7 @@ describe('transform', () => {
     expect(letter).toMatchObject({ id, attempts: [], stack: expect.stringMatching(/\n +at /) })
     expect(letter?.message).toEqual(track)
     expect(letter?.stack).toContain(letter?.error)
-    expect(logged).toMatchObject([{ reason: 'transform_failed', stack: expect.stringMatching(/\n +at /) }])
+    expect(fields()).toMatchObject([{ reason: 'transform_failed', stack: expect.stringMatching(/\n +at /) }])
     expect(await destination.health()).toMatchObject({ transformFailed: 1, deadLetters: 1 })
   })
 

@@ -5,6 +5,7 @@ import type { DestinationOptions } from '../../src/send/destination-options.ts'
 import type { DestinationDeadLetter } from '../../src/send/destination-types.ts'
 import type { Script } from '../../src/testing.ts'
 import { watchConsole } from '../support/console.ts'
+import { keepLines } from '../support/logger.ts'
 import { watchWarnings } from '../support/receive.ts'
 import { HOUR, setUp as setUpDestination } from './set-up.ts'
 
@@ -14,17 +15,6 @@ function setUp(script: Script, options: Partial<DestinationOptions> = {}) {
   const webhooks = [{ url: 'https://shop.example/hooks?token=t0ken' }]
   const quiet = { webhooks, sharedSecret: 's3cret', onAttempt: undefined, ...options } as Partial<DestinationOptions>
   return { ...setUpDestination(script, quiet), printed }
-}
-
-/** A logger that keeps the fields of its lines, and their texts. */
-function setUpLogger() {
-  const fields: { readonly code: string; readonly url?: string }[] = []
-  const texts: string[] = []
-  const keep = (given: object, text: string) => {
-    fields.push(given as { code: string })
-    texts.push(text)
-  }
-  return { fields, texts, logger: { error: keep, warn: keep, info: keep } }
 }
 
 const call = { userId: 'u5er', event: 'E', properties: { a: 'b0dy' } }
@@ -48,17 +38,26 @@ it('by default a destination prints a line for each failed round and each dead l
 
 it('nothing is printed beside a logger, which gets the fields, and beside `onAttempt`', async () => {
   const onAttempt = vi.fn()
-  const { fields, logger } = setUpLogger()
+  const { fields, logger } = keepLines()
   const { clock, printed, destination } = setUp([500, 400], { onAttempt, logger })
 
   const { id } = (await destination.track(call)) as { id: string }
   await clock.advance(HOUR)
 
-  expect(fields).toEqual([
+  expect(fields()).toEqual([
     { code: 'attempt_failed', id, retryAt: '2026-01-15T09:30:05.000Z' },
     { code: 'dead_letter', id, reason: 'refused', attempts: 2 },
   ])
   expect([onAttempt.mock.calls.length, printed]).toEqual([2, []])
+})
+
+it('close() says how many lines were left out', async () => {
+  const { fields, logger } = keepLines()
+  const { clock, destination } = setUp([500], { logger })
+  for (let i = 0; i < 9; i++) await destination.track(call)
+  await clock.advance(0)
+  await destination.close()
+  expect(fields()[5]).toEqual({ code: 'attempt_failed', more: 4 })
 })
 
 describe('onDeadLetter', () => {
@@ -115,10 +114,13 @@ const webhooks = [{ url: up }, { url: 'https://down.example/hooks?token=t0ken' }
 
 it('of several URLs one fails: one warning says so until it accepts again', async () => {
   let answer = 500
-  const { fields, texts, logger } = setUpLogger()
+  const { fields, texts, logger } = keepLines()
   const options = { webhooks, logger, circuit: { failures: 2, maxProbeMs: 1_000 } }
   const { clock, destination } = setUp([({ url }) => (url.includes('down') ? answer : 200)], options)
-  const coded = (code: string) => fields.filter((each) => each.code === code).map(({ url }) => url)
+  const coded = (code: string) =>
+    fields()
+      .filter((each) => each.code === code)
+      .map(({ url }) => url)
   const sendTwo = async (status: number) => {
     answer = status
     for (let i = 0; i < 2; i++) {
@@ -132,5 +134,5 @@ it('of several URLs one fails: one warning says so until it accepts again', asyn
   expect(await sendTwo(200)).toEqual([[down], [down], [down]])
   expect(await sendTwo(500)).toMatchObject([[down, down], {}, {}])
 
-  expect(texts.join()).not.toContain('t0ken')
+  expect(texts().join()).not.toContain('t0ken')
 })
