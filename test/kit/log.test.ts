@@ -7,6 +7,7 @@ import { manualClock } from '../../src/testing/manual-clock.ts'
 import { watchConsole } from '../support/console.ts'
 import { keepLines } from '../support/logger.ts'
 import { watchWarnings } from '../support/receive.ts'
+import { expectRefusal } from '../support/refusal.ts'
 import { throwing } from '../support/throwing.ts'
 
 const line = (code: string, text: string, more: Partial<Line> = {}): Line => ({ level: 'warn', code, text, ...more })
@@ -66,10 +67,8 @@ describe('a line is written', () => {
     [null, 'logger.error'],
     [{ error() {}, warn: 5 }, 'logger.warn'],
     [{ error() {}, warn() {} }, 'logger.info'],
-  ])('and a logger that is none is refused: %j', (logger, option) => {
-    const create = () => createLog(logger as never, undefined, manualClock())
-    expect(create).toThrow(TypeError)
-    expect(create).toThrow(`\`${option}\` must be a function. Got`)
+  ])('and a logger that is none is refused: %j', async (logger, option) => {
+    await expectRefusal(() => createLog(logger as never, undefined, manualClock()), `\`${option}\``)
   })
 })
 

@@ -88,15 +88,6 @@ describe('request()', () => {
     expect(headers['X-Signature']).not.toBe(original.headers['X-Signature'])
   })
 
-  it('no-signature: no header', () => {
-    expect(sender.request(message, { tamper: 'no-signature' }).headers).not.toHaveProperty('X-Signature')
-  })
-
-  it('truncated: a byte less under the same signature', () => {
-    const truncated = { ...original, body: original.body.slice(0, -1) }
-    expect(sender.request(message, { tamper: 'truncated' })).toEqual(truncated)
-  })
-
   it('reserialised: the same JSON in other bytes under the same signature', () => {
     const { headers, body } = sender.request(message, { tamper: 'reserialised' })
     expect(readJson(body)).toEqual(readJson(original.body))
@@ -104,16 +95,14 @@ describe('request()', () => {
     expect(headers).toEqual(original.headers)
   })
 
+  const { 'X-Signature': _, ...unsigned } = original.headers
   it.each<[Tampering, object]>([
+    ['no-signature', { headers: unsigned }],
+    ['truncated', { body: original.body.slice(0, -1) }],
     ['chunked', { isChunked: true }],
     ['repeated', { copies: 2 }],
-  ])('%s: the same request', (tamper, how) => {
+  ])('%s: else the same request', (tamper, how) => {
     expect(sender.request(message, { tamper })).toEqual({ ...original, ...how })
-  })
-
-  it('refuses another signature where there is none', () => {
-    const unsigned = createSender({ webhooks })
-    expect(() => unsigned.request(message, { tamper: 'bad-signature' })).toThrow('`tamper`')
   })
 })
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { readWebhooks } from '../../src/send/webhooks.ts'
+import { expectRefusal } from '../support/refusal.ts'
 
 const url = 'https://shop.example/webhooks'
 const urls = (count: number) => Array.from({ length: count }, (_, index) => ({ url: `${url}/${index}` }))
@@ -46,11 +47,8 @@ it.each<[name: string, webhooks: unknown]>([
   ...['shop.example/t0ken', 'htps://shop.example/?t0ken', undefined, 'https://me:t0ken@a.example/', `${url}#t0ken`].map(
     (wrong): [string, unknown] => ['webhooks[1].url', [{ url }, { url: wrong }]],
   ),
-])('a wrong `%s` is refused, and not shown, because it may hold a token: %j', (name, webhooks) => {
-  const read = () => readWebhooks(webhooks)
-  expect(read).toThrow(TypeError)
-  expect(read).toThrow(`\`${name}\``)
-  expect(read).toThrow(/^(?!.*(t0ken|shop\.example))/)
+])('a wrong `%s` is refused, and not shown, because it may hold a token: %j', async (name, webhooks) => {
+  await expectRefusal(() => readWebhooks(webhooks), `\`${name}\``, /t0ken|shop\.example/)
 })
 
 it.each<[name: string, headers: unknown]>([
@@ -64,9 +62,6 @@ it.each<[name: string, headers: unknown]>([
   ['.X-Team', { 'X-Team': 1 }],
   ['.x-team', { 'X-Team': 'a', 'x-team': 't0ken' }],
   ...RESERVED.map((name): [string, object] => [`.${name}`, { [name]: 't0ken' }]),
-])('static headers are refused, without a value of them: `webhooks[0].headers%s`, %j', (name, headers) => {
-  const read = () => withHeaders(headers)
-  expect(read).toThrow(TypeError)
-  expect(read).toThrow(`\`webhooks[0].headers${name}\``)
-  expect(read).toThrow(/^(?!.*t0ken)/s)
+])('static headers are refused, without a value of them: `webhooks[0].headers%s`, %j', async (name, headers) => {
+  await expectRefusal(() => withHeaders(headers), `\`webhooks[0].headers${name}\``, /t0ken/)
 })
