@@ -4,17 +4,12 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import express from 'express'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { serve } from '../../adapters/express.ts'
 import { BATCH_LIMIT, DISCARD_LIMIT } from '../../src/protocol/limits.ts'
 import { basic, setUpCollector, writeKey } from '../support/collect.ts'
-import { type Before, bufferedHosts, hosts, type Running } from '../support/hosts.ts'
+import { type Before, bufferedHosts, hosts } from '../support/hosts.ts'
 import { clientOfHttp1, type Wire } from '../support/wire.ts'
-
-const open: Running[] = []
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((running) => running.close()))
-})
 
 const json = { 'content-type': 'application/json', authorization: basic(writeKey) }
 const page = JSON.stringify({ type: 'page', userId: 'u' })
@@ -27,7 +22,7 @@ describe.each([...hosts, ...bufferedHosts])('$name', (host) => {
   async function start(before: Before = 'nothing') {
     const { collector, destination } = setUpCollector()
     const running = await host.start(collector, before)
-    open.push(running)
+    onTestFinished(() => running.close())
     return { ...running, destination }
   }
 

@@ -1,24 +1,18 @@
 /** The debug log: what it says, line by line ("Go client library", What the service does 6). */
 
 import { format, stripVTControlCharacters } from 'node:util'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import debug from 'debug'
+import { expect, it, onTestFinished } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { log } from '../../src/collect/client-report.ts'
 import { numbered, setUp } from './dispatcher.ts'
 
-let lines: string[] = []
-
-beforeEach(() => {
-  lines = []
-  log.enabled = true
-  log.log = (...args) =>
-    lines.push(stripVTControlCharacters(format(...args)).replace(/.*analytics (.*?)( \+\d+m?s)?$/, '$1'))
-})
-afterEach(() => {
-  log.enabled = false
-})
-
 it('enqueued, flushed, answered, retried', async () => {
+  const lines: string[] = []
+  const keep = (line: string) => lines.push(line.replace(/.*analytics (.*?)( \+\d+m?s)?$/, '$1'))
+  log.log = (...args) => keep(stripVTControlCharacters(format(...args)))
+  log.enabled = true
+  onTestFinished(() => void Object.assign(log, { enabled: false, log: debug.log }))
   const { client, clock } = setUp([503, new Error('the write-key'), 'hang'], { flushAt: 2 })
   client.track({ ...numbered(0), messageId: 'm' })
   client.identify({ userId: 'user-1', messageId: 'm' })

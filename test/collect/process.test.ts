@@ -10,6 +10,8 @@ const { eventsOf, numbered, setUp } = await import('./dispatcher.ts')
 describe('the listeners for the end of the process', () => {
   const events = ['beforeExit', 'exit', 'SIGTERM', 'SIGINT', 'uncaughtException']
   const counts = () => events.map((event) => process.listenerCount(event))
+  /** Calls the listener that was added last. */
+  const callLast = (event: 'beforeExit' | 'exit') => process.listeners(event as 'exit').at(-1)?.(0)
   const before = counts()
   const [beforeExit = 0, exit = 0, ...others] = before
 
@@ -33,8 +35,7 @@ describe('the listeners for the end of the process', () => {
     syncBuiltinESMExports()
     const { client } = setUp()
     client.track(numbered(0))
-    const report = process.listeners('exit').at(-1) as (code: number) => void
-    report(0)
+    callLast('exit')
     write.mockRestore()
     syncBuiltinESMExports()
     expect(written).toEqual([[2, expect.stringMatching(/1 call .*close\(\)/)]])
@@ -45,15 +46,14 @@ describe('the listeners for the end of the process', () => {
   it('post once, and wait as long as close() does', async () => {
     const { client, clock, requests } = setUp(Array(20).fill(500))
     client.track(numbered(0))
-    const post = process.listeners('beforeExit').at(-1) as (code: number) => void
-    post(0)
+    callLast('beforeExit')
     await clock.advance(0)
     expect([requests.length, clock.timers]).toEqual([1, 3]) // The deadline of the request, the retry, and the ten seconds.
     await clock.advance(10_000)
     const posted = requests.length
     expect(posted).toBeGreaterThan(1)
     client.track(numbered(1))
-    post(0)
+    callLast('beforeExit')
     await clock.advance(0)
     expect(requests).toHaveLength(posted)
     const closed = client.close({ timeoutMs: 0 })
@@ -64,8 +64,7 @@ describe('the listeners for the end of the process', () => {
   it('post in vain for ten seconds, and then the calls count towards the next flush like new ones', async () => {
     const { client, clock, batches } = setUp(Array(4).fill(500), { flushAt: 2 })
     client.track(numbered(0))
-    const post = process.listeners('beforeExit').at(-1) as (code: number) => void
-    post(0)
+    callLast('beforeExit')
     await clock.advance(10_000)
     expect(batches()).toHaveLength(4)
 

@@ -14,12 +14,10 @@ import { hear } from '../support/channel.ts'
 import { watchWarnings } from '../support/receive.ts'
 import { HOUR, setUp } from './set-up.ts'
 
+type Wrap = (handle: HandleJob) => HandleJob
+
 /** A destination on a queue of which a test sees, or changes, how jobs are handled. */
-function setUpQueue(
-  wrap: (handle: HandleJob) => HandleJob,
-  script?: Script,
-  options: Partial<DestinationOptions> = {},
-) {
+function setUpQueue(wrap: Wrap, script?: Script, options: Partial<DestinationOptions> = {}) {
   const clock = manualClock()
   const queue = memoryQueue({ clock })
   const work: typeof queue.work = (handle, how) => queue.work(wrap(handle), how)
@@ -134,11 +132,9 @@ describe('the switch', () => {
 
   it('off with messages that wait: none is claimed, and once on, within four hours, all are sent', async () => {
     let claims = 0
-    const count = (handle: HandleJob): HandleJob => {
-      return (...given) => {
-        claims += 1
-        return handle(...given)
-      }
+    const count: Wrap = (handle) => (job, signal) => {
+      claims += 1
+      return handle(job, signal)
     }
     const { clock, queue, captured, destination } = setUpQueue(count, [200], { enabled: false })
     const body = Buffer.from(JSON.stringify(fixtures.track))
@@ -173,9 +169,7 @@ describe('failed messages', () => {
   it('are listed, and redriven for four new hours, also when the process dies in the middle', async () => {
     const saved: unknown[] = []
     const save = async (state: Uint8Array) => void saved.push(JSON.parse(`${Buffer.from(state)}`))
-    const withSave = (handle: HandleJob): HandleJob => {
-      return (job, signal) => handle(job, signal, save)
-    }
+    const withSave: Wrap = (handle) => (job, signal) => handle(job, signal, save)
     const { clock, captured, destination, last } = setUpQueue(withSave, [404, 500, 200])
     const queued = await destination.track({ userId: 'u', event: 'E' })
     await clock.advance(0)
@@ -255,13 +249,10 @@ describe('failed messages', () => {
 describe('the jobs of the queue', () => {
   it('may share one signal, which gets one listener', async () => {
     const signals = new Set<AbortSignal>()
-    const note = (handle: HandleJob): HandleJob => {
-      return (job, signal) => {
-        signals.add(signal)
-        return handle(job, signal)
-      }
-    }
-    const { clock, destination } = setUpQueue(note)
+    const { clock, destination } = setUpQueue((handle) => (job, signal) => {
+      signals.add(signal)
+      return handle(job, signal)
+    })
 
     for (let i = 0; i < 20; i++) await destination.delete({ userId: 'u' })
     await clock.advance(0)
@@ -270,9 +261,7 @@ describe('the jobs of the queue', () => {
   })
 
   it('may come after the signal aborted: nothing is posted', async () => {
-    const aborted = (handle: HandleJob): HandleJob => {
-      return (job) => handle(job, AbortSignal.abort())
-    }
+    const aborted: Wrap = (handle) => (job) => handle(job, AbortSignal.abort())
     const { captured, destination, reports } = setUpQueue(aborted)
     await destination.track({ userId: 'u', event: 'E' })
     expect(await destination.close({ graceMs: 0 })).toMatchObject([{ event: 'E' }])

@@ -38,27 +38,14 @@ function setUp() {
   return { limiter, post, responds, abort, destroy, connections }
 }
 
-test('a waiting attempt begins when another ends, but not inside the dispatcher', async () => {
-  const { post, responds } = setUp()
-  const attempts = [1, 2, 3].map(() => post())
-  expect(responds).toHaveLength(2)
-  responds[0]?.()
-  expect(responds).toHaveLength(2) // Not inside the dispatcher.
-  await attempts[0]
-  expect(responds).toHaveLength(3)
-  responds[1]?.()
-  responds[2]?.()
-
-  expect(await Promise.all(attempts)).toMatchObject([{ status: 200 }, { status: 200 }, { status: 200 }])
-})
-
-test('an attempt made while another waits does not overtake it, nor exceed the limit', async () => {
+test('a waiting attempt begins when another ends; one made meanwhile does not overtake it, nor exceed the limit', async () => {
   const { limiter, responds } = setUp()
   const order: string[] = []
   const post = (name: string) => limiter.post(target, request, () => order.push(name))
   for (const name of ['a', 'b', 'c']) post(name)
   responds[0]?.()
-  post('d') // Before `c` has begun.
+  expect(responds).toHaveLength(2) // Not inside the dispatcher.
+  post('d')
   await Promise.resolve()
   expect(responds).toHaveLength(3)
   responds[1]?.()
@@ -79,11 +66,7 @@ test('abort() ends attempts under way and leaves finished ones alone', async () 
 
   const underWay = post()
   limiter.abort()
-  expect(await underWay).toMatchObject({
-    ok: false,
-    error: 'closed',
-    reason: expect.stringContaining('Got a sender that was closed. '),
-  })
+  expect(await underWay).toMatchObject({ ok: false, error: 'closed' })
   expect(abort).toHaveBeenCalledOnce()
 })
 

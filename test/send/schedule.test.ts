@@ -29,21 +29,16 @@ describe('nextDelay', () => {
     expect(nextDelay(round, 0, 0.999_999_999)).toBe(most)
   })
 
-  it('is a second at least', () => {
-    expect(nextDelay(1, 0, 0)).toBe(1_000)
-    expect(nextDelay(20, 0, 0)).toBe(1_000)
-  })
-
-  it('shortens the last one, so that the attempt and its 5 s end with the four hours', () => {
-    expect(LAST_START_MS).toBe(RETRY_WINDOW_MS - RESPONSE_TIME_MS)
-    expect(nextDelay(20, LAST_START_MS - 10 * MINUTE, 0.9)).toBe(10 * MINUTE)
-    expect(nextDelay(20, LAST_START_MS - 1_000, 0.9)).toBe(1_000)
-  })
-
-  it('gives up when no time is left', () => {
-    expect(nextDelay(20, LAST_START_MS - 999, 0)).toBeUndefined()
-    expect(nextDelay(20, LAST_START_MS, 0.5)).toBeUndefined()
-    expect(nextDelay(20, RETRY_WINDOW_MS * 2, 0.5)).toBeUndefined()
+  const last = RETRY_WINDOW_MS - RESPONSE_TIME_MS // The attempt and its 5 s end with the four hours.
+  it.each<[string, round: number, elapsedMs: number, random: number, delayMs: number | undefined]>([
+    ['is a second at least', 1, 0, 0, 1_000],
+    ['is a second at least', 20, 0, 0, 1_000],
+    ['is as long as there is time', 20, last - 10 * MINUTE, 0.9, 10 * MINUTE],
+    ['is as long as there is time', 20, last - 1_000, 0.9, 1_000],
+    ['is none when no time is left', 20, last - 999, 0, undefined],
+    ['is none when no time is left', 20, last * 2, 0.5, undefined],
+  ])('%s: round %i after %i ms, with %f', (_rule, round, elapsedMs, random, delayMs) => {
+    expect(nextDelay(round, elapsedMs, random)).toBe(delayMs)
   })
 
   it('never begins an attempt after the last start, whatever chance does', () => {
@@ -62,16 +57,11 @@ describe('nextDelay', () => {
   })
 })
 
-describe('isRetryable', () => {
-  const errors = ['timeout', 'tls', 'dns', 'refused', 'reset', 'http', 'closed'] as const
-  test.each([{ status: 408 }, { status: 503 }, ...errors.map((error) => ({ error }))])('%o: again', (outcome) => {
-    expect(isRetryable(failed(outcome))).toBe(true)
-  })
-
-  const final = ['self_signed', 'private_address', 'unexpected_continue'] as const
-  test.each([{ status: 302 }, { status: 404 }, ...final.map((error) => ({ error }))])('%o: final', (outcome) => {
-    expect(isRetryable(failed(outcome))).toBe(false)
-  })
+test('an attempt is retried after each status and error that may pass', () => {
+  const errors = ['timeout', 'tls', 'dns', 'refused', 'reset', 'http', 'closed']
+  const final = ['self_signed', 'private_address', 'unexpected_continue']
+  expect([...final, ...errors].filter((error) => isRetryable({ error }))).toEqual(errors)
+  expect([302, 404, 408, 503].filter((status) => isRetryable({ status }))).toEqual([408, 503])
 })
 
 describe('planNextStep', () => {
