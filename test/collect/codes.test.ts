@@ -1,11 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it, vi } from 'vitest'
 import type { EndpointRequest } from '../../src/host/endpoint.ts'
 import { HooklineError, type HooklineErrorCode } from '../../src/protocol/error.ts'
 import { basic, recorder, setUpCollector, writeKey } from '../support/collect.ts'
 import { watchConsole } from '../support/console.ts'
 import { keepLines } from '../support/logger.ts'
-import { watchWarnings } from '../support/receive.ts'
 import { throwing } from '../support/throwing.ts'
 
 const fails = (code: HooklineErrorCode) => () => Promise.reject(new HooklineError(code, 'from elsewhere'))
@@ -70,14 +68,6 @@ it('a logger gets the lines in place of the console, with the path', async () =>
   ])
   expect(JSON.stringify(lines)).not.toContain('gu3ss')
   expect(printed).toEqual([])
-})
-
-it('answers also when onError rejects', async () => {
-  const warn = watchWarnings()
-  const { post } = setUpCollector({ onError: () => Promise.reject(new Error('no log')) })
-  expect((await post('/v1/batch', '')).status).toBe(400)
-  await nextTurn()
-  expect(warn.mock.calls).toEqual([[expect.any(String), { code: 'HOOKLINE_ON_ERROR', detail: 'no log' }]])
 })
 
 it('answers 500 when the host itself throws', async () => {

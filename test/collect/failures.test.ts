@@ -45,7 +45,8 @@ describe('calls that the answer lists as refused', () => {
     expect(errors[0]?.message).toContain('call_invalid, properties.items[0]')
   })
 
-  it.each<[string, unknown, string[][]]>([
+  const all = [['Event 0', 'Event 1', 'Event 2']]
+  it.each<[string, unknown, string[][], reason?: string]>([
     ['once, also when listed twice', { refused: [{ index: 1 }, { index: 1 }] }, [['Event 1']]],
     ['together when they were refused together', { refused: [{ index: 1, count: 2 }] }, [['Event 1', 'Event 2']]],
     ['as far as a count makes sense', { refused: [{ index: 1, count: 1e9 }] }, [['Event 1', 'Event 2']]],
@@ -53,11 +54,18 @@ describe('calls that the answer lists as refused', () => {
     ['not at all when there is no answer', '', []],
     ['not at all when its items are none', { refused: [null, 7, 'x', {}, []] }, []],
     ['not at all at places that are none', { refused: [3, -1, 0.5, '0', 'length'].map((index) => ({ index })) }, []],
-  ])('are reported %s', async (_how, body, expected) => {
+    [
+      'as one batch when the answer is cut',
+      { refused: [{ index: 0, detail: 'x'.repeat(1024 * 1024) }] },
+      all,
+      'maybe_refused',
+    ],
+    ['as one batch when the answer is no JSON', '{"success":true,"refused":[{"index":0},', all, 'maybe_refused'],
+  ])('are reported %s', async (_how, body, expected, reason = 'call_refused') => {
     const printed = watchConsole()
     const { failed, errors } = await failuresAfter(body)
     expect(failed).toEqual(expected)
-    expect(errors).toMatchObject(expected.map(() => ({ reason: 'call_refused' })))
+    expect(errors).toMatchObject(expected.map(() => ({ reason })))
     expect(printed).toEqual([])
   })
 
@@ -69,15 +77,6 @@ describe('calls that the answer lists as refused', () => {
       { reason: 'maybe_refused', attempts: 1, code: undefined },
     ])
     expect(errors[1]?.message).toContain('refused 1 of 2 calls without saying which')
-  })
-
-  it.each([
-    ['that is cut', JSON.stringify({ success: true, refused: [{ index: 0, detail: 'x'.repeat(1024 * 1024) }] })],
-    ['that is no JSON', '{"success":true,"refused":[{"index":0},'],
-  ])('are reported as one batch when they cannot be read from an answer %s', async (_name, body) => {
-    const { failed, errors } = await failuresAfter(body)
-    expect(failed).toEqual([['Event 0', 'Event 1', 'Event 2']])
-    expect(errors).toMatchObject([{ reason: 'maybe_refused' }])
   })
 })
 

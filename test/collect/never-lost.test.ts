@@ -30,10 +30,7 @@ const options: fc.Arbitrary<Partial<ClientOptions>> = fc.record({
   maxInFlight: fc.integer({ min: 1, max: 3 }),
   maxRetries: fc.integer({ min: 0, max: 3 }),
   whenFull: fc.constantFrom('throw', 'drop_oldest'),
-  random: fc.constantFrom(
-    () => 0,
-    () => 0.5,
-  ),
+  random: fc.constantFrom(0, 0.5).map((share) => () => share),
 })
 
 it('each call that was taken is delivered, reported or given back; no batch holds one twice, and none is reported twice', async () => {

@@ -1,7 +1,5 @@
 import { expect, it } from 'vitest'
 import {
-  invalidOption,
-  kindOf,
   nearest,
   refuseUnknown,
   requireBoolean,
@@ -49,10 +47,6 @@ it.each([
   [new Uint8Array(2), 'bytes'],
 ])('an error shows %o on one line, and short', (value, text) => {
   expect(show(value)).toBe(text)
-})
-
-it('an error shows only the kind of a value that may be secret', () => {
-  expect(invalidOption('secret', 'must be text', kindOf('t0ken'), 'Pass text.').message).not.toContain('t0ken')
 })
 
 it('a name is near another one when at most two letters differ', () => {

@@ -10,6 +10,7 @@ import { capture } from '../../src/testing/capture.ts'
 import { createCertificate } from '../../src/testing/certificates.ts'
 import { serveTls } from '../support/certificates.ts'
 import { expectRefusal } from '../support/refusal.ts'
+import { until } from '../support/until.ts'
 
 async function send(url: string, options: Omit<SenderOptions, 'webhooks'> = {}) {
   const sender = createSender({ webhooks: [{ url }], ...options })
@@ -40,6 +41,7 @@ describe.each<SecureVersion>(['TLSv1.2', 'TLSv1.3'])('over %s', { timeout: 30_00
     const { url, seen } = await serveTls({ ...server, ...only })
     expect(await send(url, { ca })).toEqual(Array(4).fill('self_signed'))
     expect(await record(url, { ca })).toEqual([expect.stringContaining('Got DEPTH_ZERO_SELF_SIGNED_CERT after 3')])
+    await until(() => seen.open === 0)
     expect(seen).toMatchObject({ connections: 7, bytes: 0, requests: 0 })
   })
 

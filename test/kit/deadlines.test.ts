@@ -5,6 +5,14 @@ import { createDeadlines, type Deadline } from '../../src/kit/deadlines.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { runs } from '../support/properties.ts'
 
+it('the clock of the system tells the time of the machine, and one that nobody sets', () => {
+  expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1000)
+  const before = systemClock.monotonic()
+  const now = vi.spyOn(Date, 'now').mockReturnValue(0)
+  expect(systemClock.monotonic()).toBeGreaterThanOrEqual(before)
+  now.mockRestore()
+})
+
 function setUp() {
   const clock = manualClock()
   const deadlines = createDeadlines(100, clock)
@@ -92,7 +100,9 @@ describe('deadlines', () => {
     expect(timeouts()).toBe(before + 1)
     deadlines.clear(second)
     expect(timeouts()).toBe(before)
-    deadlines.clear(deadlines.set(() => {}))
+    const third = deadlines.set(() => {})
+    expect(timeouts()).toBe(before + 1)
+    deadlines.clear(third)
     expect(timeouts()).toBe(before)
   })
 })

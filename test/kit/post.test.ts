@@ -43,3 +43,17 @@ test('there is one outcome, whatever the dispatcher does afterwards', async () =
   await clock.advance(5_000)
   expect(outcomes).toEqual([{ status: undefined, headers: {}, retryAfterMs: undefined, body: Buffer.alloc(0), error }])
 })
+
+test('a request whose connection comes after the deadline is not sent', async () => {
+  const connected = Promise.withResolvers<void>()
+  const abort = vi.fn()
+  const { clock, outcomes } = setUp((_options, handler) => {
+    void connected.promise.then(() => handler.onRequestStart?.({ abort } as never, {}))
+    return true
+  })
+  await clock.advance(5_000)
+  connected.resolve()
+  await connected.promise
+  expect(outcomes).toMatchObject([{ status: undefined, error: { code: 'ETIMEDOUT' } }])
+  expect(abort).toHaveBeenCalledOnce()
+})

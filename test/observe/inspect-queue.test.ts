@@ -72,7 +72,8 @@ describe('the dead letters of an inbox', () => {
     await clock.advance(0)
 
     expect(await list(inspected.deadLetters())).toMatchObject([{ message: { type: 'page' } }])
-    expect(await inspected.health()).toMatchObject({ status: 'ok', deadLetters: 1 })
+    const asOf = new Date(clock.now())
+    expect(await inspected.health()).toMatchObject({ status: 'ok', deadLetters: 1, asOf })
   })
 
   it('refuse an unknown filter', async () => {

@@ -125,6 +125,13 @@ it('counts messages whose event has no schema, without the name of the event', a
   expect(count((await collect()).get('hookline.receiver.unplanned'))).toEqual([[track, 2]])
 })
 
+it('says that a message is not verified', async () => {
+  const { receiver, collect } = setUp({ allowUnsigned: true })
+  await receiver.receive(Buffer.from(JSON.stringify(fixtures.track)), { 'content-type': 'application/json' })
+  const unverified = { ...track, 'hookline.verified': false }
+  expect(count((await collect()).get('hookline.receiver.ignored'))).toEqual([[unverified, 1]])
+})
+
 it('through an inbox: stored, and handled later, in the trace of the request', async () => {
   const clock = setUpReceiver().clock
   const inbox = memoryQueue({ clock })

@@ -86,6 +86,13 @@ describe('the schedule', () => {
     expect(last()).toMatchObject({ status: 'retrying', retryAt: new Date(clock.now() + 16_000) })
   })
 
+  it.each([Number.NaN, 2])('is kept when the random source returns %d', async (share) => {
+    const { clock, destination, last, startsOf } = setUp([500, 200], { random: () => share })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(10_000)
+    expect(startsOf(last())?.[1]).toBeGreaterThanOrEqual(1_000)
+  })
+
   const asks = (seconds: string) => ({ status: 429, headers: { 'retry-after': seconds } })
   it.each<[string, Script, number[]]>([
     ['counts a delay from the end of a round', ['hang', 200], [0, RESPONSE_TIME_MS + 5_000]],
@@ -272,9 +279,9 @@ describe('the jobs of the queue', () => {
 describe('close()', () => {
   it('returns what waits for its next attempt, at once', async () => {
     const { clock, destination } = setUp([500])
-    await destination.track({ userId: 'u', event: 'E' })
+    await destination.alias({ userId: 'u', previousId: 'p' })
     await clock.advance(0)
-    expect(await destination.close()).toMatchObject([{ type: 'track', event: 'E' }])
+    expect(await destination.close()).toMatchObject([{ type: 'alias', userId: 'u', previousId: 'p' }])
   })
 
   it('returns what hangs, after the grace', async () => {

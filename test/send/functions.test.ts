@@ -51,7 +51,8 @@ describe('transform', () => {
     }
     const groups: unknown[] = []
     const groupBy = ({ userId }: Message) => void groups.push(userId)
-    const { destination, clock, sent, reports } = setUp({ transform, groupBy }, [400])
+    const filter = (message: Message) => Object.assign(message, { event: 'changed by a filter' }) !== undefined
+    const { destination, clock, sent, reports } = setUp({ filter, transform, groupBy }, [400])
     const queued: Message[] = []
     destination.observe({ queued: ({ bytes }) => queued.push(JSON.parse(String(Buffer.from(bytes)))) })
     const given = structuredClone(track)

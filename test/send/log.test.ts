@@ -136,3 +136,12 @@ it('of several URLs one fails: one warning says so until it accepts again', asyn
 
   expect(texts().join()).not.toContain('t0ken')
 })
+
+it('of several URLs one hangs until close(): this is no fault of it', async () => {
+  const { fields, logger } = keepLines()
+  const { clock, destination } = setUp([({ url }) => (url.includes('down') ? 'hang' : 200)], { webhooks, logger })
+  await destination.track(call)
+  await clock.advance(0)
+  await destination.close({ graceMs: 0 })
+  expect(fields()).toEqual([])
+})

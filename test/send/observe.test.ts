@@ -1,10 +1,8 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import type { ObservedReport } from '../../src/send/destination-events.ts'
 import type { Destination } from '../../src/send/destination-types.ts'
 import { manualClock } from '../../src/testing.ts'
-import { watchWarnings } from '../support/receive.ts'
-import { throwing } from '../support/throwing.ts'
 import { setUp } from './set-up.ts'
 
 /** What an observer sees: the names of events, and what they have. */
@@ -73,27 +71,16 @@ it('an observer of forget gets the ids as they were passed, once they are checke
 it('several observers see this destination alone, until each is removed, and stay after an update', async () => {
   const [{ destination }, other] = [setUp(), setUp()]
   const [first, second] = [observe(destination), observe(destination)]
+  const twice = { queued: vi.fn() }
+  const [stop] = [destination.observe(twice), destination.observe(twice)]
 
   await destination.track({ userId: 'u', event: 'E' })
   await other.destination.track({ userId: 'u', event: 'E' })
   first.stop()
+  stop()
   destination.update({ sharedSecret: 'another' })
   await destination.track({ userId: 'u', event: 'E' })
 
   const queued = ({ events }: typeof first) => events.filter(([name]) => name === 'queued')
-  expect([queued(first).length, queued(second).length]).toEqual([1, 2])
-})
-
-it('an observer that throws is a process warning and changes nothing', async () => {
-  const warnings = watchWarnings()
-  const { destination, clock, last } = setUp()
-  const fail = throwing('no')
-  destination.observe({ queued: fail, attempted: fail })
-
-  await destination.track({ userId: 'u', event: 'E' })
-  await clock.advance(0)
-
-  expect(last()?.status).toBe('delivered')
-  const warning = { code: 'HOOKLINE_OBSERVER', detail: 'no' }
-  expect(warnings.mock.calls).toEqual(Array(2).fill([expect.any(String), warning]))
+  expect([queued(first).length, queued(second).length, twice.queued.mock.calls.length]).toEqual([1, 2, 3])
 })

@@ -9,7 +9,9 @@ import { readWebhooks, type Target } from '../../src/send/webhooks.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 
 const [target] = readWebhooks([{ url: 'http://shop.example/' }]) as [Target]
-const request = { headers: [], body: new Uint8Array() }
+const failed = { at: new Date(0), durationMs: 1, ok: false, body: '' }
+const attempts = ['http://other.example/', 'http://shop.example/'].map((url) => ({ url, ...failed }))
+const request = { headers: [], body: new Uint8Array(), job: { id: 'a job', attempts } }
 
 /** A limiter of two, over connections whose requests end when the test calls `respond`. */
 function setUp() {
@@ -139,7 +141,7 @@ test('each attempt is traced from its own beginning to its end, in the context o
   responds[2]?.()
   await Promise.all(attempts)
 
-  const ended = { url: 'http://shop.example/', id: undefined, attempt: 1 }
+  const ended = { url: 'http://shop.example/', id: 'a job', attempt: 2 }
   expect(callers).toEqual([1, 2, 3])
   expect(ends).toEqual([200, undefined, 200].map((status) => ({ ...ended, status })))
 })

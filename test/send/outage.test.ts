@@ -52,8 +52,8 @@ function setUpClaims(clock: ManualClock) {
   return { claims, queue: createQueue({ ...store, claim }, { name: 'outage', clock }) }
 }
 
-test.each<[Step]>([[503], ['hang']])(
-  'an endpoint that is down for four hours (%s) gets few posts, and afterwards everything',
+test.each<Step>([503, 'hang'])(
+  'down for four hours (%s), an endpoint gets few posts, then everything',
   async (down) => {
     const outage = setUpOutage(down)
 

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/protocol/limits.ts'
 import { readRetryState } from '../../src/send/retry-state.ts'
@@ -39,21 +38,6 @@ describe('nextDelay', () => {
     ['is none when no time is left', 20, last * 2, 0.5, undefined],
   ])('%s: round %i after %i ms, with %f', (_rule, round, elapsedMs, random, delayMs) => {
     expect(nextDelay(round, elapsedMs, random)).toBe(delayMs)
-  })
-
-  it('never begins an attempt after the last start, whatever chance does', () => {
-    const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
-    fc.assert(
-      fc.property(fc.array(chance, { minLength: 30, maxLength: 30 }), fc.nat(5_000), (shares, tookMs) => {
-        let elapsed = 0
-        for (const [index, share] of shares.entries()) {
-          const delay = nextDelay(index + 1, elapsed + tookMs, share)
-          if (delay === undefined) return
-          elapsed += tookMs + delay
-          expect(elapsed).toBeLessThanOrEqual(LAST_START_MS)
-        }
-      }),
-    )
   })
 })
 

@@ -31,25 +31,17 @@ describe('a request', () => {
   })
 
   it('goes to all of five URLs at once, with the same bytes and the headers of each', async () => {
-    const endpoint = await listen()
+    const endpoint = await listen({ script: [{ delayMs: 50 }, 200] })
     const names = ['a', 'b', 'c', 'd', 'e']
     const webhooks = names.map((name) => ({ url: `${endpoint.url}/${name}`, headers: { 'x-name': name } }))
 
     const round = await openSender({ webhooks, sharedSecret }).identify({ userId: 'u1', traits: { plan: 'pro' } })
 
-    expect(round.attempts.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    expect(round.attempts).toMatchObject(webhooks.map(({ url }) => ({ url, status: 200 })))
     const arrived = endpoint.requests.map(({ path, headers }) => [path, headers['x-name']])
     expect(arrived.sort()).toEqual(names.map((name) => [`/webhooks/${name}`, name]))
     expect(new Set(endpoint.requests.map(({ bytes }) => String(bytes))).size).toBe(1)
     expect(new Set(endpoint.requests.map(({ headers }) => headers['x-signature'])).size).toBe(1)
-  })
-
-  it('uses a connection that is open already', async () => {
-    const endpoint = await listen()
-    const sender = openSender({ webhooks: [{ url: endpoint.url }] })
-    for (let i = 0; i < 5; i++) await sender.delete({ userId: 'u1' })
-    expect(endpoint.requests).toHaveLength(5)
-    expect(endpoint.connections).toBeLessThan(3)
   })
 })
 

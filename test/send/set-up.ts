@@ -73,13 +73,16 @@ export async function portOf(server: Server): Promise<number> {
 /** A server that takes everything, and itself ends no connection. `open` has those that are not ended. */
 export async function serveKept() {
   const open = new Set<Socket>()
-  const seen = { requests: 0 }
+  const seen = { connections: 0, requests: 0 }
   const server = createServer((_request, response) => {
     seen.requests += 1
     response.end()
   })
   server.keepAliveTimeout = 60_000 // Longer than the test.
-  server.on('connection', (socket) => open.add(socket.on('close', () => open.delete(socket))))
+  server.on('connection', (socket) => {
+    seen.connections += 1
+    open.add(socket.on('close', () => open.delete(socket)))
+  })
   return { url: `http://127.0.0.1:${await portOf(server)}/`, open, seen }
 }
 

@@ -58,14 +58,18 @@ export function keyOf({ keys }: Party): string {
 
 /** An https server that responds to each request with 200 and closes the connection. */
 export async function serveTls(options: TlsOptions) {
-  const seen = { connections: 0, resumed: 0, bytes: 0, requests: 0 }
+  const seen = { connections: 0, open: 0, resumed: 0, bytes: 0, requests: 0 }
   const server = createServer(options, (request, response) => {
     seen.requests += 1
     request.resume()
     response.setHeader('connection', 'close').end('{}')
   })
-  server.on('connection', () => {
+  server.on('connection', (socket) => {
     seen.connections += 1
+    seen.open += 1
+    socket.on('close', () => {
+      seen.open -= 1
+    })
   })
   server.on('secureConnection', (socket) => {
     if (socket.isSessionReused()) seen.resumed += 1
