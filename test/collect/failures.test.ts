@@ -46,6 +46,7 @@ describe('calls that the answer lists as refused', () => {
   })
 
   const all = [['Event 0', 'Event 1', 'Event 2']]
+  const cut = { refused: [{ index: 0, detail: 'x'.repeat(1024 * 1024) }] }
   it.each<[string, unknown, string[][], reason?: string]>([
     ['once, also when listed twice', { refused: [{ index: 1 }, { index: 1 }] }, [['Event 1']]],
     ['together when they were refused together', { refused: [{ index: 1, count: 2 }] }, [['Event 1', 'Event 2']]],
@@ -54,12 +55,7 @@ describe('calls that the answer lists as refused', () => {
     ['not at all when there is no answer', '', []],
     ['not at all when its items are none', { refused: [null, 7, 'x', {}, []] }, []],
     ['not at all at places that are none', { refused: [3, -1, 0.5, '0', 'length'].map((index) => ({ index })) }, []],
-    [
-      'as one batch when the answer is cut',
-      { refused: [{ index: 0, detail: 'x'.repeat(1024 * 1024) }] },
-      all,
-      'maybe_refused',
-    ],
+    ['as one batch when the answer is cut', cut, all, 'maybe_refused'],
     ['as one batch when the answer is no JSON', '{"success":true,"refused":[{"index":0},', all, 'maybe_refused'],
   ])('are reported %s', async (_how, body, expected, reason = 'call_refused') => {
     const printed = watchConsole()

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { memberships } from '../../src/protocol/audience.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import type { DestinationOptions } from '../../src/send/destination-options.ts'
-import { manualClock } from '../../src/testing.ts'
+import { manualClock, type Script } from '../../src/testing.ts'
 import { setUp as setUpDestination } from './set-up.ts'
 
-function setUp(options: Partial<DestinationOptions> = {}) {
-  const set = setUpDestination([200], options)
+function setUp(options: Partial<DestinationOptions> = {}, script: Script = [200]) {
+  const set = setUpDestination(script, options)
   const identifies = () =>
     set.captured.messages.map((message) => [message.type, message.userId, 'traits' in message && message.traits])
   return { ...set, identifies }
@@ -56,7 +56,7 @@ describe('syncAudience', () => {
 
   it('larger than the queue: waits for room, and sends each once', async () => {
     const clock = manualClock()
-    const { destination, identifies } = setUp({ clock, queue: memoryQueue({ clock, maxJobs: 1 }) })
+    const { destination, identifies } = setUp({ clock, queue: memoryQueue({ clock, maxJobs: 1 }) }, [{ delayMs: 5 }])
     const members = Array.from({ length: 300 }, (_, index) => `user-${index}`)
 
     const synced = destination.syncAudience('Everybody', members)

@@ -3,23 +3,26 @@ import { describe, expect, it, vi } from 'vitest'
 import { createGuardedLookup, guardConnector } from '../../src/send/private-address.ts'
 import { listen, openSender } from './set-up.ts'
 
-it.each(['http', 'https'])('without private addresses, %s: none to loopback, in any notation', async (scheme) => {
-  const endpoint = await listen(scheme === 'https' ? { tls: 'self_signed' } : {})
-  const { port } = new URL(endpoint.url)
-  const hosts = [
-    ...['127.0.0.1', '127.0.0.1.', 'localhost', 'LOCALHOST', '2130706433', '0x7f.1', '127.1', '0177.0.0.1'],
-    ...['0300.0250.0.1', '127。0。0。1', '①②⑦.0.0.1', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::]', '[::1]'],
-    ...['[0:0:0:0:0:FFFF:7F00:0001]', '[64:ff9b::7f00:1]', '[2002:7f00:1::]', '[fe80::1]', '0.0.0.0'],
-  ]
+it.each(['http', 'https'])(
+  'private addresses forbidden, %s: no connection to loopback in any notation',
+  async (scheme) => {
+    const endpoint = await listen(scheme === 'https' ? { tls: 'self_signed' } : {})
+    const { port } = new URL(endpoint.url)
+    const hosts = [
+      ...['127.0.0.1', '127.0.0.1.', 'localhost', 'LOCALHOST', '2130706433', '0x7f.1', '127.1', '0177.0.0.1'],
+      ...['0300.0250.0.1', '127。0。0。1', '①②⑦.0.0.1', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::]', '[::1]'],
+      ...['[0:0:0:0:0:FFFF:7F00:0001]', '[64:ff9b::7f00:1]', '[2002:7f00:1::]', '[fe80::1]', '0.0.0.0'],
+    ]
 
-  for (const host of hosts) {
-    const webhooks = [{ url: `${scheme}://${host}:${port}/` }]
-    const { ok, attempts } = await openSender({ webhooks, allowPrivateAddresses: false }).delete({ userId: 'u' })
-    expect([host, ok, attempts[0]?.error]).toEqual([host, false, 'private_address'])
-  }
+    for (const host of hosts) {
+      const webhooks = [{ url: `${scheme}://${host}:${port}/` }]
+      const { ok, attempts } = await openSender({ webhooks, allowPrivateAddresses: false }).delete({ userId: 'u' })
+      expect([host, ok, attempts[0]?.error]).toEqual([host, false, 'private_address'])
+    }
 
-  expect(endpoint.connections).toBe(0)
-})
+    expect(endpoint.connections).toBe(0)
+  },
+)
 
 describe('guardConnector', () => {
   const target = { hostname: 'shop.example', protocol: 'http:', port: '80' }
