@@ -1,18 +1,133 @@
-/** Rules of docs/specification.md that need the whole path: client → collector → destination → what arrives. */
+/**
+ * Rules of docs/specification.md that need the whole path, in one process, on one clock and without sockets: client → collector →
+ * destination → what arrives.
+ */
 
-import { expect, test } from 'vitest'
+import type { Dispatcher } from 'undici'
+import { expect, onTestFinished, test } from 'vitest'
 import type { ClientOptions } from '../../src/collect/client-options.ts'
-import { type CollectorDestination, createCollector } from '../../src/collector.ts'
+import type { CollectorOptions } from '../../src/collect/collector-options.ts'
+import { createClient } from '../../src/collect/create-client.ts'
+import { type Collector, type CollectorDestination, createCollector } from '../../src/collector.ts'
+import type { EndpointAnswer } from '../../src/host/endpoint.ts'
 import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/protocol/limits.ts'
 import type { CallType } from '../../src/protocol/type-table.ts'
+import { createDestination } from '../../src/send/create-destination.ts'
+import type { DeliveryReport } from '../../src/send/destination-events.ts'
+import type { DestinationOptions } from '../../src/send/destination-options.ts'
 import { LAST_START_MS } from '../../src/send/schedule.ts'
-import { fixtures, manualClock, type Script } from '../../src/testing.ts'
+import { type CapturedStep, capture, fixtures, manualClock, type Script } from '../../src/testing.ts'
+import { request } from '../support/collect.ts'
 import { watchConsole } from '../support/console.ts'
 import { hmac } from '../support/hmac.ts'
-import { CALLS, CLIENT_ADDRESS, layPath, type PathOptions } from './lay-path.ts'
 
+const CLIENT_ADDRESS = '203.0.113.7'
+
+const CALLS = {
+  page: { userId: 'u' },
+  screen: { userId: 'u' },
+  identify: { userId: 'u' },
+  track: { userId: 'u', event: 'E' },
+  alias: { userId: 'u', previousId: 'p' },
+  group: { userId: 'u', groupId: 'g' },
+} as const satisfies Record<CallType, object>
 const CALL_TYPES = Object.keys(CALLS) as CallType[]
 const FIVE = ['identify', 'track', 'page', 'group', 'alias'] as const
+
+interface ClientRequest {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+  readonly answer: EndpointAnswer
+}
+
+interface PathOptions {
+  /** The key of the client. Default: that of a source with the destination. `other key` is that of one without. */
+  readonly writeKey?: string
+  readonly others?: readonly CollectorDestination[]
+  readonly client?: Partial<ClientOptions>
+  readonly collector?: Partial<CollectorOptions>
+  readonly destination?: Partial<DestinationOptions>
+  /** What the customer's endpoint answers. Default: 200 to everything. */
+  readonly script?: Script<CapturedStep>
+}
+
+function layPath(options: PathOptions = {}) {
+  const { writeKey = 'key', others = [], script = [200] } = options
+  const clock = manualClock()
+  const captured = capture({ script, clock })
+  const reports: DeliveryReport[] = []
+  const destination = createDestination({
+    webhooks: [{ url: 'https://shop.example/webhooks' }],
+    dispatcher: captured.dispatcher,
+    clock,
+    random: () => 0.5,
+    onAttempt: (report) => reports.push(report),
+    ...options.destination,
+  })
+  const collector = createCollector({
+    sources: [
+      { name: 'shop', writeKey: 'key', kind: 'web', destinations: [destination, ...others] },
+      { name: 'other', writeKey: 'other key', destinations: [] },
+    ],
+    clock,
+    ...options.collector,
+  })
+  const requests: ClientRequest[] = []
+  const client = createClient(writeKey, {
+    endpoint: 'https://collector.example/v1/batch',
+    dispatcher: { dispatch: toCollector(collector, requests) },
+    clock,
+    ...options.client,
+  })
+  onTestFinished(async () => {
+    await client.close({ timeoutMs: 0 })
+    await destination.close({ graceMs: 0 })
+  })
+
+  return {
+    clock,
+    client,
+    destination,
+    requests,
+    captured,
+    reports,
+    async post(type: string, call: object, key = 'key') {
+      const headers = { 'content-type': 'application/json' }
+      const remoteAddress = CLIENT_ADDRESS
+      await collector.handle(request(`/v1/${type}`, { ...call, writeKey: key }, { headers, remoteAddress }))
+      await clock.advance(0)
+    },
+    async arrive() {
+      const flushed = client.flush()
+      await clock.advance(0)
+      await flushed
+      await clock.advance(0)
+      return captured.messages
+    },
+  }
+}
+
+function toCollector(collector: Collector, requests: ClientRequest[]): Dispatcher['dispatch'] {
+  return ({ path, headers: list, body: bytes }, handler) => {
+    const controller = { abort() {}, aborted: false, paused: false, reason: null, pause() {}, resume() {} }
+    handler.onRequestStart?.(controller as never, null)
+    const body = Buffer.from(bytes as Uint8Array)
+    const headers = nameHeaders(list as readonly string[])
+    void collector.handle(request(path, body, { headers, remoteAddress: CLIENT_ADDRESS }))?.then((answer) => {
+      requests.push({ headers, body, answer })
+      handler.onResponseStart?.(controller as never, answer.status, answer.headers, '')
+      handler.onResponseData?.(controller as never, Buffer.from(answer.body))
+      handler.onResponseEnd?.(controller as never, {})
+    })
+    return true
+  }
+}
+
+/** @param list Each name, followed by its value. */
+function nameHeaders(list: readonly string[]): Record<string, string> {
+  const pairs = list.flatMap((name, index) => (index % 2 === 0 ? [[name.toLowerCase(), list[index + 1]]] : []))
+  return Object.fromEntries(pairs)
+}
 
 /** Records a call, and returns what arrives of it. */
 async function arrival(type: (typeof FIVE)[number], fields: object = {}, options: PathOptions = {}) {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { invalidField, kindOf } from '../../src/protocol/error.ts'
+import { describeError, kindOf } from '../../src/protocol/error.ts'
+import { throwing } from '../support/throwing.ts'
 
 it.each([
   [null, 'null'],
@@ -14,11 +15,7 @@ it.each([
   expect(kindOf(value)).toBe(kind)
 })
 
-it('invalidField names the field, in its message and as its path', () => {
-  expect(invalidField('message_invalid', 'event', 'must be a string', 'a number', 'a string')).toMatchObject({
-    code: 'message_invalid',
-    status: 422,
-    path: 'event',
-    message: '`event` must be a string. Got a number. Pass a string.',
-  })
+it('describeError describes even an error whose message cannot be read', () => {
+  const hostile = Object.defineProperty(new Error(), 'message', { get: throwing('no') })
+  expect(describeError(hostile)).toBeTypeOf('string')
 })

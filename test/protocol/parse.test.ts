@@ -18,14 +18,9 @@ function errorOf(body: Uint8Array): HooklineError {
 }
 
 describe('messages', () => {
-  it.each(Object.values(fixtures))('$type: every field of the specification stays', (message) => {
-    expect(parse(bytesOf(message))).toMatchObject(message)
-  })
-
-  it('keeps fields it does not know', () => {
-    expect(parse(bytesOf({ ...fixtures.track, _metadata: { bundled: [] } }))).toMatchObject({
-      _metadata: { bundled: [] },
-    })
+  it.each(Object.values(fixtures))('$type: every field stays, of the specification or not', (message) => {
+    const given = { ...message, _metadata: { bundled: [] } }
+    expect(parse(bytesOf(given))).toMatchObject(given)
   })
 
   it('skips a byte order mark', () => {
@@ -120,6 +115,7 @@ describe('message_invalid names the field', () => {
   it.each([
     ['type', {}],
     ['userId', { ...page, userId: undefined }],
+    ['userId', { ...page, userId: ['hunter2'] }],
     ['userId', { ...screen, userId: null }],
     ['userId', { ...identify, userId: '' }],
     ['userId', { ...deletion, userId: '', anonymousId: 'a' }],
@@ -130,12 +126,14 @@ describe('message_invalid names the field', () => {
     ['User ID', { ...alias, 'User ID': '', userId: '' }],
     ['Previous ID', { ...alias, 'Previous ID': false }],
     ['timestamp', { ...track, timestamp: 8.64e15 }],
+    ['timestamp', { ...track, timestamp: ['hunter2'] }],
     ['properties', { ...track, properties: [] }],
-    ['context', { ...screen, context: 5 }],
+    ['context', { ...screen, context: 'hunter2' }],
   ])('%s of %j', (path, message) => {
     const error = errorOf(bytesOf(message))
     expect([error.code, error.status, error.path]).toEqual(['message_invalid', 422, path])
     expect(error.message).toMatch(new RegExp(`^\`${path}\` must be [^]+\\. Got [^]+\\. Pass [^]+\\.$`))
+    expect(error.message).not.toContain('hunter2')
   })
 
   it.each([
@@ -150,17 +148,6 @@ describe('message_invalid names the field', () => {
     )
   })
 
-  it('shows no value of the message', () => {
-    const secret = 'hunter2'
-    for (const message of [
-      { ...page, userId: [secret] },
-      { ...page, context: secret },
-      { ...page, timestamp: [secret] },
-    ]) {
-      expect(errorOf(bytesOf(message)).message).not.toContain(secret)
-    }
-  })
-
   it.each(['purchase', 'Track', 'constructor', '__proto__', 5, null])('message_type_unknown: %j', (type) => {
     const error = errorOf(bytesOf({ type, userId: 'u' }))
     expect([error.code, error.status, error.path]).toEqual(['message_type_unknown', 422, 'type'])
@@ -168,9 +155,9 @@ describe('message_invalid names the field', () => {
   })
 
   it('shows the beginning of an unknown type, escaped', () => {
-    const type = `a\u009b31m\n\u202eb${'x'.repeat(90)}`
+    const type = `a\u009b31m\n\u202eb${'🎉'.repeat(90)}`
     const { message } = errorOf(bytesOf({ type, userId: 'u' }))
-    expect(message).toContain(`Got 'a\\u{9b}31m\\u{a}\\u{202e}b${'x'.repeat(32)}…'. `)
+    expect(message).toContain(`Got 'a\\u{9b}31m\\u{a}\\u{202e}b${'🎉'.repeat(32)}…'. `)
   })
 })
 
@@ -200,7 +187,7 @@ describe('hostile keys', () => {
   })
 })
 
-describe('properties', () => {
+it('throws nothing but its own error, and nothing appears on Object.prototype, for any JSON', () => {
   const hostile = fc.constantFrom('__proto__', 'constructor', 'prototype', 'type', 'userId', 'properties', 'toString')
   const { json } = fc.letrec((tie) => ({
     json: fc.oneof(
@@ -212,21 +199,19 @@ describe('properties', () => {
     ),
   }))
 
-  it('throws nothing but its own error, and nothing appears on Object.prototype, for any JSON', () => {
-    const before = Object.getOwnPropertyNames(Object.prototype).sort()
-    fc.assert(
-      fc.property(json, (value) => {
-        try {
-          parse(Buffer.from(JSON.stringify(value)))
-        } catch (error) {
-          expect(error).toBeInstanceOf(HooklineError)
-        }
-        expect(Object.getOwnPropertyNames(Object.prototype).sort()).toEqual(before)
-        expect(({} as { admin?: unknown }).admin).toBeUndefined()
-      }),
-      { numRuns: runs(300) },
-    )
-  })
+  const before = Object.getOwnPropertyNames(Object.prototype).sort()
+  fc.assert(
+    fc.property(json, (value) => {
+      try {
+        parse(Buffer.from(JSON.stringify(value)))
+      } catch (error) {
+        expect(error).toBeInstanceOf(HooklineError)
+      }
+      expect(Object.getOwnPropertyNames(Object.prototype).sort()).toEqual(before)
+      expect(({} as { admin?: unknown }).admin).toBeUndefined()
+    }),
+    { numRuns: runs(300) },
+  )
 })
 
 it('refuses text: bytes are what was signed', () => {

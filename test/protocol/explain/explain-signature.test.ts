@@ -1,7 +1,7 @@
 /** What `explainSignature` finds: each deviation alone, and with a line break. */
 
 import { createHash, createHmac } from 'node:crypto'
-import { describe, expect, it, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { explainSignature } from '../../../src/protocol/explain/explain-signature.ts'
 import { sign } from '../../../src/protocol/signature.ts'
 
@@ -19,11 +19,6 @@ function codesOf(signature: string | undefined, body: Uint8Array = BODY, secret 
 
 const hashOf = (hash: string, input: string): string => createHash(hash).update(input).digest('hex')
 const hmacOf = (hash: string, input = TEXT, key = SECRET): string => createHmac(hash, key).update(input).digest('hex')
-
-test('a right signature', () => {
-  const answer = explainSignature(BODY, hmacOf('sha1'), SECRET)
-  expect(answer).toEqual({ verdict: 'matches', message: 'The signature matches.', causes: [], tried: [] })
-})
 
 describe('the form of a signature', () => {
   it.each([
@@ -45,32 +40,28 @@ describe('the form of a signature', () => {
     ['signature_base64url', Buffer.from(RIGHT, 'hex').toString('base64url')],
     ['signature_hex_in_base64', Buffer.from(RIGHT).toString('base64')],
     ['signature_cut', RIGHT.slice(0, 39)],
+    ['signature_cut', RIGHT.slice(1)],
   ])('%s: %j', (code, signature) => {
     expect(codesOf(signature)).toEqual([code])
   })
-
-  it('is read through several layers', () => {
-    expect(codesOf(` "sha1=${RIGHT.toUpperCase()}"\n`)).toEqual([
-      'signature_spaced',
-      'signature_quoted',
-      'signature_labelled',
-      'signature_uppercase',
-    ])
-    expect(codesOf(base64(RIGHT.slice(0, 24)))).toEqual(['signature_base64', 'signature_cut'])
-  })
-
-  it.each([
-    ['t=1492774577,v1=%,v0=0123456789abcdef', '.', 'sha1'],
-    ['t=1492774577, v0=%, v1=0123456789abcdef', '.', 'sha256'],
-  ])('has a timestamp, which was signed too: %s', (form, joint, hash) => {
-    const signature = hmacOf(hash, `1492774577${joint}${TEXT}`)
-    const ofHash = hash === 'sha1' ? [] : ['hash_sha256']
-    expect(codesOf(form.replace('%', signature))).toEqual(['signature_timestamped', ...ofHash, 'body_timestamped'])
-  })
 })
 
-describe('the digest', () => {
-  it.each([
+describe('what several deviations made, or another digest', () => {
+  const python = '{"type": "track", "userId": "u-1", "event": "Command\\u00e9 \\u2603", "properties": {"total": 39.0}}'
+  const signedAt = (joint: string, hash: string) => hmacOf(hash, `1492774577${joint}${TEXT}`)
+
+  it.each<[codes: string[], signature: string, body?: string, secret?: string]>([
+    [
+      ['signature_spaced', 'signature_quoted', 'signature_labelled', 'signature_uppercase'],
+      ` "sha1=${RIGHT.toUpperCase()}"\n`,
+    ],
+    [['signature_base64', 'signature_cut'], base64(RIGHT.slice(0, 24))],
+    [['signature_timestamped', 'body_timestamped'], `t=1492774577,v1=${signedAt('.', 'sha1')},v0=0123456789abcdef`],
+    [['signature_timestamped', 'body_timestamped'], `t=1492774577,v1=${signedAt(':', 'sha1')}`],
+    [
+      ['signature_timestamped', 'hash_sha256', 'body_timestamped'],
+      `t=1492774577, v0=${signedAt('.', 'sha256')}, v1=0123456789abcdef`,
+    ],
     [['hash_sha256'], hmacOf('sha256')],
     [['hash_sha512'], hmacOf('sha512')],
     [['hash_md5'], hmacOf('md5')],
@@ -82,8 +73,12 @@ describe('the digest', () => {
     [['hash_sha256', 'body_line_break_lost'], hmacOf('sha256', `${TEXT}\n`)],
     [['signature_cut', 'hash_sha256'], hmacOf('sha256').slice(0, 50)],
     [['secret_line_break_lost', 'key_before_body'], hashOf('sha1', `${SECRET}\n${TEXT}`)],
-  ])('%j', (codes, signature) => {
-    expect(codesOf(signature)).toEqual(codes)
+    [['body_reserialised', 'body_line_break_lost'], sign(`${python}\n`, SECRET)],
+    [['secret_line_break_lost', 'body_reserialised'], sign(python, `${SECRET}\n`)],
+    [['secret_quotes_extra', 'body_line_break_extra'], sign(TEXT, 'x y'), `${TEXT}\n`, '"x y"'],
+    [['hash_sha256', 'body_reserialised'], hmacOf('sha256', python)],
+  ])('%j', (codes, signature, body = TEXT, secret = SECRET) => {
+    expect(codesOf(signature, Buffer.from(body), secret)).toEqual(codes)
   })
 })
 
@@ -157,18 +152,6 @@ describe('the body', () => {
   })
 })
 
-describe('two deviations', () => {
-  const python = '{"type": "track", "userId": "u-1", "event": "Command\\u00e9 \\u2603", "properties": {"total": 39.0}}'
-  it.each<[codes: string[], signature: string, body?: string | Uint8Array, secret?: string]>([
-    [['body_reserialised', 'body_line_break_lost'], sign(`${python}\n`, SECRET)],
-    [['secret_line_break_lost', 'body_reserialised'], sign(python, `${SECRET}\n`)],
-    [['secret_quotes_extra', 'body_line_break_extra'], sign(TEXT, 'x y'), `${TEXT}\n`, '"x y"'],
-    [['hash_sha256', 'body_reserialised'], createHmac('sha256', SECRET).update(python).digest('hex')],
-  ])('%j', (codes, signature, body = BODY, secret = SECRET) => {
-    expect(codesOf(signature, Buffer.from(body), secret)).toEqual(codes)
-  })
-})
-
 describe('what nothing explains', () => {
   const other = sign(BODY, 'another secret')
 
@@ -177,6 +160,7 @@ describe('what nothing explains', () => {
     expect(answer).toMatchObject({ verdict: 'unexplained', causes: [] })
     expect(answer.tried).toEqual(expect.arrayContaining(['key_unused', 'secret_quotes_lost', 'body_reserialised']))
     expect(answer.tried).not.toContain('body_first_element') // The body is no list.
+    expect(explainSignature(BODY, other, other.slice(0, 7))).toMatchObject({ causes: [] }) // A digest may hold it by chance.
   })
 
   it('says what is wrong with the form all the same', () => {
@@ -196,7 +180,8 @@ describe('what nothing explains', () => {
 
 it('the expected signature is returned on request only', () => {
   expect(explainSignature(BODY, 'x', SECRET, { expected: true })).toMatchObject({ expected: RIGHT })
-  expect(explainSignature(BODY, RIGHT, SECRET, { expected: true })).toMatchObject({ expected: RIGHT })
+  const right = { verdict: 'matches', message: expect.any(String), causes: [], tried: [], expected: RIGHT }
+  expect(explainSignature(BODY, hmacOf('sha1'), SECRET, { expected: true })).toEqual(right)
   expect(explainSignature(BODY, 'x', SECRET, { expected: false })).not.toHaveProperty('expected')
 })
 
