@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import fc from 'fast-check'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import { type Reading, readStream } from '../../src/host/read-stream.ts'
 import type { HooklineError } from '../../src/protocol/error.ts'
 import { DISCARD_LIMIT, DISCARD_MS } from '../../src/protocol/limits.ts'
@@ -135,21 +135,19 @@ it('may fail when it has been read', async () => {
   }
 })
 
-describe('a reading that is stopped', () => {
-  it('rejects, keeps no listener, and drops what still comes, which others go on to read', async () => {
-    const stream = new PassThrough()
-    const [seen, closed] = [vi.fn(), vi.fn()]
-    stream.on('data', seen).on('close', closed)
-    const reading: Reading = { stopReading: undefined }
-    const read = codeOf(readStream(stream, LIMIT, undefined, reading))
-    stream.write('half ')
-    await until(() => seen.mock.calls.length === 1)
-    reading.stopReading?.()
-    expect(await read).toBe('body_aborted')
-    expect(closed).not.toHaveBeenCalled()
-    expect(stream.listenerCount('data')).toBe(1)
-    stream.end('a body')
-    await once(stream, 'end')
-    expect(seen.mock.calls.join('')).toBe('half a body')
-  })
+it('a reading that is stopped rejects, keeps no listener, and drops what still comes, which others go on to read', async () => {
+  const stream = new PassThrough()
+  const [seen, closed] = [vi.fn(), vi.fn()]
+  stream.on('data', seen).on('close', closed)
+  const reading: Reading = { stopReading: undefined }
+  const read = codeOf(readStream(stream, LIMIT, undefined, reading))
+  stream.write('half ')
+  await until(() => seen.mock.calls.length === 1)
+  reading.stopReading?.()
+  expect(await read).toBe('body_aborted')
+  expect(closed).not.toHaveBeenCalled()
+  expect(stream.listenerCount('data')).toBe(1)
+  stream.end('a body')
+  await once(stream, 'end')
+  expect(seen.mock.calls.join('')).toBe('half a body')
 })

@@ -39,7 +39,7 @@ describe('memberships', () => {
     ['identify with the trait true', { ...identify, traits: { vip: true } }, true],
     ['identify with the trait false', { ...identify, traits: { vip: false } }, false],
     ['identify with another trait', { ...identify, traits: { vips: true } }, undefined],
-    ['identify without traits', { type: 'identify', userId: 'u' }, undefined],
+    ['identify without traits', { ...identify, traits: undefined }, undefined],
     ['identify with a trait that is no boolean', { ...identify, traits: { vip: 'yes' } }, undefined],
     ['Audience Entered', change('Audience Entered', 'vip'), true],
     ['Audience Exited', change('Audience Exited', 'vip'), false],

@@ -159,6 +159,17 @@ describe('a batch without an inbox', () => {
     expect(events).toMatchObject({ handled: 1, failed: 1 })
   })
 
+  it('whose last element is late reports that one alone', async () => {
+    const set = setUpBatches('dedupe')
+    set.handler.run = ({ userId }) => userId === 'cy' && new Promise(() => {})
+    const events = countEvents()
+    const pending = deliver(set.receiver, some)
+    await until(() => set.seen.length === 3)
+    await set.clock.advance(4_500)
+    expect(await pending).toMatchObject({ status: 503 })
+    expect(events).toEqual({ received: 3, refused: 0, stored: 0, handled: 2, failed: 1 })
+  })
+
   it('copies by a key of yours are handled once, also in one batch', async () => {
     const key = ({ messageId }: { messageId?: string }) => String(messageId)
     const set = setUpBatches('inline', { dedupe: { store: memoryDedupe(), key } })
@@ -168,22 +179,20 @@ describe('a batch without an inbox', () => {
   })
 })
 
-describe('a batch with an inbox', () => {
-  it('is stored in one push, all of it or none', async () => {
-    const queue = memoryQueue()
-    const push = vi.fn(queue.push)
-    const set = setUpBatches('inbox', { inbox: { ...queue, push } })
-    push.mockRejectedValueOnce(new Error('disk full'))
-    const failed = await deliver(set.receiver, some)
-    expect(failed).toMatchObject({ status: 503, error: { code: 'inbox_unavailable' }, headers: { 'retry-after': '5' } })
-    const unavailable = { ok: false, error: { code: 'inbox_unavailable' } }
-    expect(failed.elements).toMatchObject([unavailable, unavailable, unavailable])
-    expect(set.errors.map(({ code }) => code)).toEqual(['inbox_unavailable'])
-    expect(await deliver(set.receiver, some)).toMatchObject({ ok: true })
-    expect(push.mock.calls.map(([jobs]) => jobs.length)).toEqual([3, 3])
-    expect(await queue.counts()).toMatchObject({ waiting: 3 })
-    await set.receiver.close()
-  })
+it('a batch with an inbox is stored in one push, all of it or none', async () => {
+  const queue = memoryQueue()
+  const push = vi.fn(queue.push)
+  const set = setUpBatches('inbox', { inbox: { ...queue, push } })
+  push.mockRejectedValueOnce(new Error('disk full'))
+  const failed = await deliver(set.receiver, some)
+  expect(failed).toMatchObject({ status: 503, error: { code: 'inbox_unavailable' }, headers: { 'retry-after': '5' } })
+  const unavailable = { ok: false, error: { code: 'inbox_unavailable' } }
+  expect(failed.elements).toMatchObject([unavailable, unavailable, unavailable])
+  expect(set.errors.map(({ code }) => code)).toEqual(['inbox_unavailable'])
+  expect(await deliver(set.receiver, some)).toMatchObject({ ok: true })
+  expect(push.mock.calls.map(([jobs]) => jobs.length)).toEqual([3, 3])
+  expect(await queue.counts()).toMatchObject({ waiting: 3 })
+  await set.receiver.close()
 })
 
 it('a batch has 1000 elements at most by default', async () => {

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { createReceiver, type Delivery, type HistoryFilter, type ReceivedMessage } from '../../src/index.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { fixtures } from '../../src/testing.ts'
+import { listHistory } from '../support/inbox.ts'
 import { deliver, secret } from '../support/receive.ts'
 
 const order = { messageId: 'order-7', order: { id: 7 }, userId: 'user-1' }
@@ -58,6 +59,7 @@ describe('with a schema', () => {
     await send(order)
     expect(await send(fixtures.page)).toMatchObject({ ok: true })
     expect(seen).toEqual([{ type: 'custom', body: { order: { id: '7' } } }])
+    expect(await setUp({ custom: z.null() }).send(null)).toMatchObject({ ok: true })
   })
 
   it('another body: 422, which quotes nothing of it, and `onRejected` gets it', async () => {
@@ -70,25 +72,19 @@ describe('with a schema', () => {
   })
 })
 
-describe('in an inbox', () => {
-  it('is handled, kept, found and replayed', async () => {
-    const queue = memoryQueue()
-    const { receiver, send, seen } = setUp({ inbox: { queue, history: { maxAgeMs: 60_000 } } })
-    await send(order)
-    await send(fixtures.track)
-    receiver.start()
-    await queue.drain()
-    const custom = { type: 'custom', body: order }
-    const list = async (filter: HistoryFilter) => {
-      const found = []
-      for await (const { message } of receiver.history(filter)) found.push(message)
-      return found
-    }
-    expect(await list({ type: 'custom' })).toEqual([custom])
-    expect(await list({ userId: 'user-1' })).toContainEqual(custom)
-    expect(await list({ type: 'track' })).toMatchObject([{ type: 'track' }])
-    expect(await receiver.replay({ type: 'custom' })).toMatchObject({ count: 1, types: { custom: 1 } })
-    await queue.drain()
-    expect(seen).toEqual([custom, custom])
-  })
+it('in an inbox, a custom message is handled, kept, found and replayed', async () => {
+  const queue = memoryQueue()
+  const { receiver, send, seen } = setUp({ inbox: { queue, history: { maxAgeMs: 60_000 } } })
+  await send(order)
+  await send(fixtures.track)
+  receiver.start()
+  await queue.drain()
+  const custom = { type: 'custom', body: order }
+  const list = async (filter: HistoryFilter) => (await listHistory(receiver, filter)).map(({ message }) => message)
+  expect(await list({ type: 'custom' })).toEqual([custom])
+  expect(await list({ userId: 'user-1' })).toContainEqual(custom)
+  expect(await list({ type: 'track' })).toMatchObject([{ type: 'track' }])
+  expect(await receiver.replay({ type: 'custom' })).toMatchObject({ count: 1, types: { custom: 1 } })
+  await queue.drain()
+  expect(seen).toEqual([custom, custom])
 })

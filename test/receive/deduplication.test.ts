@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { Message, ReceiverOptions } from '../../src/index.ts'
 import type { Dedupe } from '../../src/receive/dedupe.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
-import { fixtures, manualClock } from '../../src/testing.ts'
+import { fixtures } from '../../src/testing.ts'
 import { deliver, schemaOf, setUp } from '../support/receive.ts'
 
 /** A store that takes every claim, and what was asked of it. */
@@ -18,68 +18,53 @@ function recording() {
   return { store, log }
 }
 
-function setUpDedupe(dedupe: ReceiverOptions['dedupe'], options: ReceiverOptions = {}) {
-  const clock = manualClock()
-  const set = setUp({ clock, ...options, ...(dedupe && { dedupe }) })
+function setUpDedupe(dedupe: NonNullable<ReceiverOptions['dedupe']>, options: ReceiverOptions = {}) {
+  const set = setUp({ dedupe, ...options })
   const seen: Message[] = []
   const handler = { run: (): unknown => undefined }
   set.receiver.on('*', (message) => {
     seen.push(message)
     return handler.run()
   })
-  return { ...set, clock, seen, handler }
+  return { ...set, seen, handler }
 }
 
-describe('dedupe', () => {
-  it('handles a message once: a copy is answered 200', async () => {
-    const { receiver, seen } = setUpDedupe(memoryDedupe())
-    const [first, second] = [await deliver(receiver, fixtures.track), await deliver(receiver, fixtures.track)]
-    expect(first.body).toBe('{"ok":true}')
-    expect(second).toMatchObject({
-      ok: true,
-      status: 200,
-      message: fixtures.track,
-      body: '{"ok":true,"duplicate":true}',
-    })
-    await deliver(receiver, fixtures.page)
-    expect(seen.map(({ type }) => type)).toEqual(['track', 'page'])
-  })
+it('dedupe has 1 000 copies at once run one handler, and answers the others 503, and 200 once that is done', async () => {
+  const { receiver, seen, handler } = setUpDedupe(memoryDedupe())
+  const held = Promise.withResolvers<void>()
+  handler.run = () => held.promise
+  const copies = Array.from({ length: 1000 }, () => deliver(receiver, fixtures.track))
+  const others = await Promise.all(copies.slice(1))
+  expect(new Set(others.map((other) => !other.ok && other.error.code))).toEqual(new Set(['duplicate_in_progress']))
+  expect(others[0]).toMatchObject({ status: 503, headers: { 'retry-after': '5' } })
+  held.resolve()
+  const handled = { ok: true, status: 200, message: fixtures.track }
+  expect(await copies[0]).toMatchObject({ ...handled, body: '{"ok":true}' })
+  expect(await deliver(receiver, fixtures.track)).toMatchObject({ ...handled, body: '{"ok":true,"duplicate":true}' })
+  await deliver(receiver, fixtures.page)
+  expect(seen.map(({ type }) => type)).toEqual(['track', 'page'])
+})
 
-  it('has 1 000 copies at once run one handler, and answers the others 503', async () => {
-    const { receiver, seen, handler } = setUpDedupe(memoryDedupe())
-    const held = Promise.withResolvers<void>()
-    handler.run = () => held.promise
-    const copies = Array.from({ length: 1000 }, () => deliver(receiver, fixtures.track))
-    const others = await Promise.all(copies.slice(1))
-    expect(new Set(others.map((other) => !other.ok && other.error.code))).toEqual(new Set(['duplicate_in_progress']))
-    expect(others[0]).toMatchObject({ status: 503, headers: { 'retry-after': '5' } })
-    held.resolve()
-    expect(await copies[0]).toMatchObject({ status: 200 })
-    expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 200 })
-    expect(seen).toHaveLength(1)
-  })
+it('dedupe goes by a key of yours, however long it is; it sees the message before its schema', async () => {
+  const schema = schemaOf(() => ({ value: {} }))
+  const { store, log } = recording()
+  const keys: unknown[] = []
+  const key = (message: Message) => {
+    keys.push(message)
+    return 'k'.repeat(1000)
+  }
+  const { receiver, seen } = setUpDedupe({ store, key }, { events: { 'Order Completed': schema } })
+  await deliver(receiver, fixtures.track)
+  expect(keys).toEqual([fixtures.track])
+  expect(seen).toEqual([{ ...fixtures.track, properties: {} }])
+  expect(log).toEqual(['claim 36', 'confirm'])
+})
 
-  it('goes by a key of yours, however long it is; it sees the message before its schema', async () => {
-    const schema = schemaOf(() => ({ value: {} }))
-    const { store, log } = recording()
-    const keys: unknown[] = []
-    const key = (message: Message) => {
-      keys.push(message)
-      return 'k'.repeat(1000)
-    }
-    const { receiver, seen } = setUpDedupe({ store, key }, { events: { 'Order Completed': schema } })
-    await deliver(receiver, fixtures.track)
-    expect(keys).toEqual([fixtures.track])
-    expect(seen).toEqual([{ ...fixtures.track, properties: {} }])
-    expect(log).toEqual(['claim 36', 'confirm'])
-  })
-
-  it.each([
-    ['forged', fixtures.track, 'another'],
-    ['no message', '{}', undefined],
-  ])('claims nothing that is %s', async (_what, body, key) => {
-    const { store, log } = recording()
-    await deliver(setUpDedupe(store).receiver, body, key)
-    expect(log).toEqual([])
-  })
+it.each([
+  ['forged', fixtures.track, 'another'],
+  ['no message', '{}', undefined],
+])('dedupe claims nothing that is %s', async (_what, body, key) => {
+  const { store, log } = recording()
+  await deliver(setUpDedupe(store).receiver, body, key)
+  expect(log).toEqual([])
 })

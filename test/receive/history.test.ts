@@ -2,34 +2,18 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import type { HandledMessage, Handler, HistoryFilter, Receiver } from '../../src/index.ts'
+import type { Handler, HistoryFilter, Receiver } from '../../src/index.ts'
 import { inspectQueue } from '../../src/queues.ts'
-import { fixtures, type ManualClock } from '../../src/testing.ts'
-import { setUpInbox } from '../support/inbox.ts'
+import { fixtures } from '../../src/testing.ts'
+import { listHistory, overTime, setUpInbox } from '../support/inbox.ts'
 import { deliver, setUp } from '../support/receive.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 const history = { maxAgeMs: 30 * DAY }
 
-async function listed(receiver: Receiver, filter?: HistoryFilter): Promise<HandledMessage[]> {
-  const found: HandledMessage[] = []
-  for await (const message of receiver.history(filter)) found.push(message)
-  return found
-}
-
 async function idsOf(receiver: Receiver, filter?: HistoryFilter): Promise<(string | undefined)[]> {
-  return (await listed(receiver, filter)).map(({ message }) => message?.messageId)
-}
-
-/** Lets time pass until a replay is over. */
-async function overTime<T>(clock: ManualClock, replaying: Promise<T>): Promise<T> {
-  let isOver = false
-  void replaying.then(() => {
-    isOver = true
-  })
-  while (!isOver) await clock.advance(20)
-  return replaying
+  return (await listHistory(receiver, filter)).map(({ message }) => message?.messageId)
 }
 
 /** Delivers messages of these users and events, an hour apart, each handled. The `messageId` of the first is `0`. */
@@ -63,19 +47,19 @@ describe('the history of an inbox', () => {
     await deliver(receiver, fixtures.track)
     await deliver(receiver, fixtures.page)
     await clock.advance(0)
-    const [track, page, ...others] = await listed(receiver)
+    const [track, page, ...others] = await listHistory(receiver)
     expect(others).toEqual([])
     expect(track).toMatchObject({ message: fixtures.track, handledAt: at, receivedAt: at, verified: 'signature' })
     expect(track?.headers['content-type']).toBe('application/json')
     expect(track).toMatchObject({ handlers: ['crm', 'audit'], ignored: false })
     expect(JSON.parse(JSON.stringify(track))).toMatchObject({ bytes: JSON.stringify(fixtures.track) })
     expect(page).toMatchObject({ handlers: ['', 'audit'], ignored: false })
-    expect(await listed(receiver, { handler: 'crm' })).toEqual([track])
+    expect(await listHistory(receiver, { handler: 'crm' })).toEqual([track])
   })
 
   it('has a message that no handler matched, as ignored', async () => {
     const { receiver } = await handleMessages()
-    const ignored = (await listed(receiver)).filter((message) => message.ignored)
+    const ignored = (await listHistory(receiver)).filter((message) => message.ignored)
     expect(ignored.map(({ message }) => message?.messageId)).toEqual(['3'])
   })
 
@@ -85,7 +69,7 @@ describe('the history of an inbox', () => {
     await deliver(receiver, fixtures.track)
     await clock.advance(0)
     expect(await memory.log?.list()).toEqual([])
-    await expect(listed(receiver)).rejects.toThrow(/^`history`/)
+    await expect(listHistory(receiver)).rejects.toThrow(/^`history`/)
     await expect(receiver.replay()).rejects.toThrow(/^`replay`/)
   })
 
@@ -105,7 +89,7 @@ describe('the history of an inbox', () => {
 
   it('goes on behind a cursor', async () => {
     const { receiver } = await handleMessages()
-    const [, , third] = await listed(receiver)
+    const [, , third] = await listHistory(receiver)
     expect(await idsOf(receiver, { after: third?.cursor as string })).toEqual(['3', '4'])
   })
 
@@ -140,13 +124,13 @@ describe('the history of an inbox', () => {
     await clock.advance(1)
     const { receiver } = setUp({ clock, inbox: { queue, history } })
     const expected = { message: undefined, receivedAt: undefined, handlers: [], ignored: false }
-    expect(await listed(receiver)).toMatchObject([expected])
+    expect(await listHistory(receiver)).toMatchObject([expected])
     const nothing = { id: 'fix-42', count: 0, types: { unreadable: 1 }, events: {}, handlers: {} }
     expect(await receiver.replay({ id: 'fix-42', dryRun: true })).toEqual(nothing)
     expect(await receiver.replay({ id: 'fix-42' })).toEqual(nothing)
-    expect(await listed(receiver)).toMatchObject([expected])
-    expect(await listed(receiver, { type: 'track' })).toEqual([])
-    expect(await listed(receiver, { event: 'Order Completed' })).toEqual([])
+    expect(await listHistory(receiver)).toMatchObject([expected])
+    expect(await listHistory(receiver, { type: 'track' })).toEqual([])
+    expect(await listHistory(receiver, { event: 'Order Completed' })).toEqual([])
   })
 })
 
@@ -175,7 +159,7 @@ describe('a replay', () => {
     ])
     expect(handler.mock.calls[0]?.[1].replay).toBeUndefined()
     expect(new Set(handler.mock.calls.map(([, { id }]) => id)).size).toBe(6) // A copy has one of its own.
-    const found = await listed(receiver, { event: 'Order Completed' })
+    const found = await listHistory(receiver, { event: 'Order Completed' })
     expect(found.map(({ handledAt }) => handledAt)).toEqual([hoursLater(0), hoursLater(4)])
   })
 
@@ -192,7 +176,7 @@ describe('a replay', () => {
 
   it('of some ids replays those', async () => {
     const { receiver, replayed, clock } = await handleMessages()
-    const [first, , third] = await listed(receiver)
+    const [first, , third] = await listHistory(receiver)
     const ids = [third?.id ?? '', first?.id ?? '', randomUUID()]
     expect((await receiver.replay({ ids })).count).toBe(2)
     await clock.advance(0)
@@ -245,7 +229,7 @@ describe('a replay', () => {
     expect(await receiver.replay({ handlers: ['crm'], id: 'fix-42' })).toMatchObject({ count: 1 })
     await clock.advance(0)
     expect([mail, crm, audit].map(({ mock }) => mock.calls.length)).toEqual([2, 2, 2])
-    expect((await listed(receiver)).map(({ handlers }) => handlers)).toEqual([
+    expect((await listHistory(receiver)).map(({ handlers }) => handlers)).toEqual([
       ['mail', 'crm', ''],
       ['mail', ''],
     ])
@@ -266,7 +250,7 @@ describe('a replay', () => {
     await clock.advance(0)
     expect([mail, crm].map(({ mock }) => mock.calls.length)).toEqual([1, 4])
     expect(crm.mock.calls.at(-1)?.[1].replay?.id).toBe('fix-42')
-    expect(await listed(receiver)).toMatchObject([{ handlers: ['mail', 'crm'] }])
+    expect(await listHistory(receiver)).toMatchObject([{ handlers: ['mail', 'crm'] }])
   })
 
   it('counts what it would do by type, event and handler, and changes nothing', async () => {
@@ -291,14 +275,14 @@ describe('a replay', () => {
     for (let index = 0; index < 300; index += 1) await deliver(receiver, { ...fixtures.track, messageId: `${index}` })
     await clock.advance(HOUR)
     const begun = Promise.withResolvers()
-    const replaying = receiver.replay({ id: 'fix-42', onProgress: begun.resolve })
-    await begun.promise
+    const replaying = receiver.replay({ id: 'fix-42', onProgress: (count) => count === 200 && begun.resolve(count) })
+    await overTime(clock, begun.promise)
     await clock.advance(500)
     await deliver(receiver, { ...fixtures.track, messageId: 'new' })
     expect(await overTime(clock, replaying)).toMatchObject({ count: 300 })
     await clock.advance(HOUR)
     expect(seen.length).toBe(601)
-    expect(seen.slice(300).indexOf('new')).toBe(100)
+    expect(seen.slice(300).indexOf('new')).toBe(200)
   })
 
   it('does not bring back who is forgotten meanwhile', async () => {
@@ -313,7 +297,7 @@ describe('a replay', () => {
 
   it('of a handler that the process that handles it does not have fails, until one has it', async () => {
     const { receiver, clock, memory } = await handleMessages({ retries: [] })
-    const ids = [(await listed(receiver))[0]?.id ?? '']
+    const ids = [(await listHistory(receiver))[0]?.id ?? '']
     await inspectQueue(memory, { clock }).replay({ id: 'fix-42', handlers: ['crm'], ids })
     await clock.advance(0)
     const [letter] = await receiver.deadLetters({ handler: 'crm' })
@@ -323,6 +307,6 @@ describe('a replay', () => {
     await receiver.redrive('all')
     await clock.advance(0)
     expect(crm.mock.calls).toMatchObject([[{ messageId: '0' }, { replay: { id: 'fix-42' } }]])
-    expect(await listed(receiver)).toHaveLength(5)
+    expect(await listHistory(receiver)).toHaveLength(5)
   })
 })

@@ -1,9 +1,8 @@
 /** `groupBy` of an inbox and a destination. What each engine promises of groups is in its contract. */
 
 import { describe, expect, it, vi } from 'vitest'
-import { createReceiver, type InboxOptions, type Message } from '../../src/index.ts'
-import { memoryQueue } from '../../src/queues-memory.ts'
-import { fixtures, manualClock } from '../../src/testing.ts'
+import type { InboxOptions, Message } from '../../src/index.ts'
+import { fixtures } from '../../src/testing.ts'
 import { setUp as setUpDestination } from '../send/set-up.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, secret } from '../support/receive.ts'
@@ -46,29 +45,32 @@ describe('messages of one group', () => {
     expect(running()).toEqual(['b1', 'a2'])
   })
 
+  it('are so again when they are replayed', async () => {
+    const { receiver, clock, send, end, running } = setUp({ history: { maxAgeMs: 60_000 } })
+    for (const id of ['a1', 'a2']) {
+      await send(id, 'a')
+      await end(id)
+    }
+    await receiver.replay()
+    await clock.advance(0)
+    expect(running()).toEqual(['a1'])
+  })
+
   it.each(['', null, undefined])('are none when groupBy returns %j', async (group) => {
     const { send, running } = setUp({ groupBy: () => group })
     for (const id of ['a1', 'a2']) await send(id, 'a')
     expect(running()).toEqual(['a1', 'a2'])
   })
 
-  it('are those of a visitor, whose userId is empty, and of a user, whose id is a number', async () => {
-    const clock = manualClock()
+  it.each([
+    ['a visitor, whose userId is empty', { userId: '', anonymousId: 'a-1' }, {}, 'a-1'],
+    ['a user, whose id is a number', { userId: 815 }, {}, '815'],
+    ['one source', { userId: 'a' }, { secret: { source: () => 'shop', secrets: () => secret } }, '["shop","a"]'],
+  ])('are those of %s', async (_whom, ids, options, group) => {
     const push = vi.fn(async () => undefined)
-    const receiver = createReceiver({ secret, inbox: { queue: { ...memoryQueue({ clock }), push }, groupBy }, clock })
-    await deliver(receiver, { ...fixtures.track, userId: '', anonymousId: 'a-1' })
-    await deliver(receiver, { ...fixtures.track, userId: 815 })
-    expect(push).toHaveBeenNthCalledWith(1, [expect.objectContaining({ group: 'a-1' })])
-    expect(push).toHaveBeenNthCalledWith(2, [expect.objectContaining({ group: '815' })])
-  })
-
-  it('are those of one source', async () => {
-    const clock = manualClock()
-    const push = vi.fn(async () => undefined)
-    const inbox = { queue: { ...memoryQueue({ clock }), push }, groupBy }
-    const receiver = createReceiver({ secret: { source: () => 'shop', secrets: () => secret }, inbox, clock })
-    await deliver(receiver, track('a1', 'a'))
-    expect(push).toHaveBeenCalledWith([expect.objectContaining({ group: '["shop","a"]' })])
+    const { receiver } = setUpInbox({ groupBy }, options, { push })
+    await deliver(receiver, { ...fixtures.track, ...ids })
+    expect(push).toHaveBeenCalledWith([expect.objectContaining({ group })])
   })
 })
 

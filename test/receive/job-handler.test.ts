@@ -5,19 +5,19 @@ import type { BeginTransaction, Outcome } from '../../src/store/queue-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { claimJob, handleJob, setUpInbox } from '../support/inbox.ts'
 import { deliver, schemaOf, watchWarnings } from '../support/receive.ts'
+import { throwing } from '../support/throwing.ts'
 
 const [SECOND, MINUTE, HOUR] = [1000, 60_000, 3_600_000]
 const bytes = (text: string) => Buffer.from(text)
-const fail = () => {
-  throw new TypeError('no')
-}
+const fail = throwing(new TypeError('no'))
 
 function setUpFailing(...[inbox, options]: Parameters<typeof setUpInbox>) {
   const set = setUpInbox(inbox, options)
   const start = set.clock.now()
   const times: number[] = []
-  set.receiver.on('*', () => {
+  set.receiver.on('*', (_message, { bytes }) => {
     times.push(set.clock.now() - start)
+    bytes.fill(0) // They are its own.
     fail()
   })
   set.receiver.start()
@@ -110,6 +110,8 @@ it('handlers that never end have failed after timeoutMs, their signal fires, and
   const { receiver, clock, errors, failed } = setUpInbox({ timeoutMs: 5000, retries: [SECOND] })
   const held = Promise.withResolvers<void>()
   const signals: AbortSignal[] = []
+  const runs: unknown[] = []
+  receiver.observe({ failed: (event) => runs.push(event.runs) })
   receiver.on('*', (_message, { signal }) => {
     signals.push(signal)
     return held.promise
@@ -130,6 +132,7 @@ it('handlers that never end have failed after timeoutMs, their signal fires, and
   held.reject(new Error('late'))
   await clock.advance(0)
   expect(errors.slice(2).map(({ code }) => code)).toEqual(['handler_failed', 'handler_failed'])
+  expect(runs).toEqual([[], []])
   expect(failed.map(({ remoteAddress }) => remoteAddress)).toEqual(failed.map(() => undefined))
 })
 
@@ -156,10 +159,8 @@ describe('dead letters', () => {
     const { receiver, clock } = setUpInbox({ retries: [] })
     const hostile = Object.defineProperty(new Error('x'), 'name', { get: fail })
     const long = Object.assign(new RangeError('m'.repeat(9999)), { stack: 's'.repeat(9999) })
-    for (const thrown of [hostile, 'text', null, Object.create(null), long]) {
-      receiver.on('*', () => {
-        throw thrown
-      })
+    for (const thrown of [long, hostile, 'text', null, Object.create(null)]) {
+      receiver.on('*', () => Promise.reject(thrown))
     }
     const more = Object.assign(new Error('no'), { stack: '' })
     for (let i = 0; i < 20; i += 1) receiver.on('*', () => Promise.reject(more))
@@ -167,12 +168,13 @@ describe('dead letters', () => {
     await deliver(receiver, fixtures.page)
     await clock.advance(0)
     const [letter] = await receiver.deadLetters()
+    expect(letter?.error.message.length).toBeLessThan(600)
     expect(letter?.error.causes).toEqual([
+      { name: 'RangeError', message: 'm'.repeat(500), stack: 's'.repeat(2000) },
       { name: 'object', message: 'The thrown value cannot be converted to text.' },
       { name: 'string', message: 'text' },
       { name: 'object', message: 'null' },
       { name: 'object', message: 'The thrown value cannot be converted to text.' },
-      { name: 'RangeError', message: 'm'.repeat(500), stack: 's'.repeat(2000) },
       ...Array.from({ length: 5 }, () => ({ name: 'Error', message: 'no' })),
     ])
   })
@@ -187,7 +189,8 @@ describe('a message whose claims end without an outcome', () => {
     ['after 4 of them and 3 failed attempts', 8, stateOf(3, 0)],
     ['after 4 of them and 9 graceful stops', 14, stateOf(0, 9)],
     ['when its state cannot be read', 99, bytes('junk')],
-    ['when its state is none of ours', 99, bytes('{"attempts":"x"}')],
+    ['when its state is none of ours', 99, bytes('{"attempts":"x","releases":0}')],
+    ['when its state lacks the releases', 99, bytes('{"attempts":1}')],
   ])('is handled %s', async (_when, claimCount, retryState) => {
     const { outcome, handler } = await handleJob({ claimCount, retryState })
     expect(outcome).toEqual({ complete: true })
@@ -253,21 +256,18 @@ describe('an envelope that is unreadable', () => {
 
 describe('in a transaction of the queue', () => {
   /** Claims one message with a transaction whose commit is held, or with another one. */
-  async function claimInTransaction(begin?: BeginTransaction) {
+  async function claimInTransaction(other?: Parameters<typeof claimJob>[1]) {
     const [committed, shutdown] = [Promise.withResolvers<void>(), new AbortController()]
     const commit = vi.fn(() => committed.promise)
     const rollback = vi.fn(async () => {})
-    const held: BeginTransaction = async () => ({ db: {}, commit, rollback })
-    const inbox = { transactional: true }
-    const { ended, clock } = await claimJob(
-      {},
-      { inbox, overrides: { isTransactional: true }, signal: shutdown.signal, begin: begin ?? held },
-    )
+    const begin: BeginTransaction = async () => ({ db: {}, commit, rollback })
+    const set = { inbox: { transactional: true }, overrides: { isTransactional: true }, signal: shutdown.signal, begin }
+    const { ended, clock } = await claimJob({}, { ...set, ...other })
     const outcomes: Outcome[] = []
     void ended.then((outcome) => outcomes.push(outcome))
     await clock.advance(0)
-    expect(commit).toHaveBeenCalledTimes(begin === undefined ? 1 : 0)
-    return { clock, committed, shutdown, rollback, outcomes }
+    expect(commit).toHaveBeenCalledTimes(other === undefined ? 1 : 0)
+    return { clock, committed, shutdown, commit, rollback, outcomes }
   }
 
   it.each(['the shutdown', 'the deadline'])(
@@ -285,11 +285,21 @@ describe('in a transaction of the queue', () => {
   )
 
   it('a transaction that cannot begin is no attempt: the message is due again soon', async () => {
-    const { clock, outcomes } = await claimInTransaction(() => Promise.reject(new Error('no')))
+    const { clock, outcomes } = await claimInTransaction({ begin: () => Promise.reject(new Error('no')) })
 
     const [{ retryState, ...outcome } = {}] = outcomes as { retryState?: Uint8Array }[]
     expect(outcome).toEqual({ retryAt: new Date(clock.now() + 1_000) })
     expect(JSON.parse(`${Buffer.from(retryState ?? [])}`)).toMatchObject({ attempts: 0, releases: 1 })
+  })
+
+  it('handlers that end after their deadline commit nothing', async () => {
+    const held = Promise.withResolvers<void>()
+    const { clock, commit, rollback, outcomes } = await claimInTransaction({ handlers: { slow: () => held.promise } })
+    await clock.advance(5 * MINUTE)
+    held.resolve()
+    await clock.advance(0)
+    expect(outcomes).toMatchObject([{ retryAt: expect.any(Date) }])
+    expect([commit, rollback].map(({ mock }) => mock.calls.length > 0)).toEqual([false, true])
   })
 
   it('a commit that fails is a retry', async () => {

@@ -1,6 +1,5 @@
 /** What a receiver prints: one line for each event, bounded, and nothing of a message. */
 
-import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { createReceiver, type DeadLetterMessage, type Logger, type ReceiverOptions } from '../../src/index.ts'
@@ -8,6 +7,7 @@ import { idOfDigest } from '../../src/protocol/id.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { fixtures, manualClock } from '../../src/testing.ts'
 import { watchConsole } from '../support/console.ts'
+import { hmac } from '../support/hmac.ts'
 import { deliver, hostRequest, refusing, secret } from '../support/receive.ts'
 
 function setUp(options: Partial<ReceiverOptions> = {}) {
@@ -21,10 +21,10 @@ function setUp(options: Partial<ReceiverOptions> = {}) {
 function setUpInbox(options: Partial<ReceiverOptions> = {}) {
   const clock = manualClock()
   const queue = memoryQueue({ clock })
-  return { ...setUp({ clock, inbox: { queue, retries: [1_000] }, ...options }), clock, queue }
+  return { ...setUp({ clock, inbox: { queue, concurrency: 1, retries: [1_000] }, ...options }), clock, queue }
 }
 
-const idOf = (message: object) => idOfDigest(createHmac('sha1', secret).update(JSON.stringify(message)).digest('hex'))
+const idOf = (message: object) => idOfDigest(hmac(Buffer.from(JSON.stringify(message)), secret))
 
 describe('by default a receiver prints', () => {
   it('for 500 forged requests two lines of at most 500 bytes in all', async () => {
@@ -87,17 +87,15 @@ describe('by default a receiver prints', () => {
   })
 })
 
-describe('with an inbox it prints', () => {
-  it('one line for an authentic message that is unusable: that of its dead letter', async () => {
-    const { clock, printed, receiver } = setUpInbox()
-    await deliver(receiver, { type: 'page' })
-    receiver.on('page', () => {}).start()
+it('with an inbox it prints one line for an authentic message that is unusable: that of its dead letter', async () => {
+  const { clock, printed, receiver } = setUpInbox()
+  await deliver(receiver, { type: 'page' })
+  receiver.on('page', () => {}).start()
 
-    await clock.advance(0)
+  await clock.advance(0)
 
-    const line = `^hookline: dead letter: message_invalid in delivery ${idOf({ type: 'page' })}: .*redrive`
-    expect(printed).toEqual([{ level: 'error', text: expect.stringMatching(line) }])
-  })
+  const line = `^hookline: dead letter: message_invalid in delivery ${idOf({ type: 'page' })}: .*redrive`
+  expect(printed).toEqual([{ level: 'error', text: expect.stringMatching(line) }])
 })
 
 describe('an inbox that is not started', () => {
@@ -123,6 +121,7 @@ describe('an inbox that is not started', () => {
     await deliver(receiver, fixtures.page)
     if (where === 'here') receiver.on('*', () => new Promise(() => {})).start()
     else queue.work(async () => ({ complete: true }), { concurrency: 1 })
+    await deliver(receiver, fixtures.track)
 
     await clock.advance(10_000)
 
@@ -130,46 +129,39 @@ describe('an inbox that is not started', () => {
   })
 })
 
-describe('nothing is printed', () => {
-  it('beside a logger, which gets the fields; both may be given', async () => {
-    const calls: unknown[] = []
-    const keep = (...call: unknown[]) => void calls.push(call)
-    const onError = vi.fn()
-    const { clock, printed, receiver } = setUpInbox({ onError, logger: { error: keep, warn() {}, info() {} } })
-    receiver.on('page', () => Promise.reject(new Error('down'))).start()
-    await deliver(receiver, fixtures.page)
-    await clock.advance(1_000)
-    const known = { deliveryId: idOf(fixtures.page), type: 'page', stack: expect.stringContaining('Error: down') }
-    const retryAt = new Date('2026-01-15T09:30:01Z')
-    expect(calls).toEqual([
-      [
-        { code: 'handler_failed', ...known, attempts: 1, retryAt },
-        expect.stringMatching(/^handler_failed in delivery/),
-      ],
-      [{ code: 'dead_letter', ...known, reason: 'handler_failed', attempts: 2 }, expect.stringMatching(/^dead letter/)],
-    ])
-    expect([onError.mock.calls.length, printed]).toEqual([2, []])
-  })
+it('nothing is printed beside a logger, which gets the fields; both may be given', async () => {
+  const calls: unknown[] = []
+  const keep = (...call: unknown[]) => void calls.push(call)
+  const onError = vi.fn()
+  const { clock, printed, receiver } = setUpInbox({ onError, logger: { error: keep, warn() {}, info() {} } })
+  receiver.on('page', () => Promise.reject(new Error('down'))).start()
+  await deliver(receiver, fixtures.page)
+  await clock.advance(1_000)
+  const known = { deliveryId: idOf(fixtures.page), type: 'page', stack: expect.stringContaining('Error: down') }
+  const retryAt = new Date('2026-01-15T09:30:01Z')
+  expect(calls).toEqual([
+    [{ code: 'handler_failed', ...known, attempts: 1, retryAt }, expect.stringMatching(/^handler_failed in delivery/)],
+    [{ code: 'dead_letter', ...known, reason: 'handler_failed', attempts: 2 }, expect.stringMatching(/^dead letter/)],
+  ])
+  expect([onError.mock.calls.length, printed]).toEqual([2, []])
 })
 
-describe('onDeadLetter', () => {
-  it('is called with each message when it becomes a dead letter', async () => {
-    const letters: DeadLetterMessage[] = []
-    const { clock, receiver } = setUpInbox({ onDeadLetter: (letter) => void letters.push(letter), onError: () => {} })
-    receiver.on('page', () => Promise.reject(new Error('down'))).start()
-    await deliver(receiver, fixtures.page)
-    await deliver(receiver, { type: 'page' })
-    await clock.advance(999)
-    expect(letters.map(({ reason }) => reason)).toEqual(['message_invalid'])
-    await clock.advance(1)
-    expect(letters[1]).toMatchObject({
-      message: fixtures.page,
-      reason: 'handler_failed',
-      error: { code: 'handler_failed', causes: [{ name: 'Error', message: 'down' }] },
-      attempts: 2,
-    })
-    expect(letters).toEqual(await receiver.deadLetters())
+it('onDeadLetter is called with each message when it becomes a dead letter', async () => {
+  const letters: DeadLetterMessage[] = []
+  const { clock, receiver } = setUpInbox({ onDeadLetter: (letter) => void letters.push(letter), onError: () => {} })
+  receiver.on('page', () => Promise.reject(new Error('down'))).start()
+  await deliver(receiver, fixtures.page)
+  await deliver(receiver, { type: 'page' })
+  await clock.advance(999)
+  expect(letters.map(({ reason }) => reason)).toEqual(['message_invalid'])
+  await clock.advance(1)
+  expect(letters[1]).toMatchObject({
+    message: fixtures.page,
+    reason: 'handler_failed',
+    error: { code: 'handler_failed', causes: [{ name: 'Error', message: 'down' }] },
+    attempts: 2,
   })
+  expect(letters).toEqual(await receiver.deadLetters())
 })
 
 const marked = fc.constantFrom('u5er', 'b0dy', 'h3ader', 's3cret', 'quer1')
@@ -202,9 +194,7 @@ it('no output holds anything of a message, a secret or a stranger, for any messa
       receiver.on('*', () => Promise.reject(new Error('down')))
       if (hasInbox) receiver.start()
       const body = how === 'not json' ? 'b0dy {' : JSON.stringify(sent)
-      const signature = createHmac('sha1', how === 'forged' ? 'f0rged' : key)
-        .update(body)
-        .digest('hex')
+      const signature = hmac(Buffer.from(body), how === 'forged' ? 'f0rged' : key)
       const shown = how === 'malformed' ? 'f0rged' : signature
       const headers = { 'content-type': 'application/json', 'x-team': 'h3ader', authorization: 's3cret' }
       if (how === 'closed') await receiver.close()

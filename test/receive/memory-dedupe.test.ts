@@ -15,10 +15,9 @@ interface Held {
 function setUp(maxKeys = 100_000) {
   const clock = manualClock()
   const dedupe = memoryDedupe({ dedupeWindowMs: WINDOW_MS, leaseMs: LEASE_MS, maxKeys, clock })
-  const ask = (key = 'key') => dedupe.claim(key)
-  const claim = (key = 'key') => ask(key) as Held
+  const claim = (key = 'key') => dedupe.claim(key) as Held
   const handle = (key: string) => void claim(key).confirm()
-  return { clock, dedupe, advance: clock.advance, ask, claim, handle }
+  return { clock, dedupe, claim, handle }
 }
 
 it('a claim is for one, until it ends once or its lease is over; a confirmed key is done for the window, and no longer', async () => {
@@ -93,13 +92,13 @@ it('does not forget what is handled again after its window, in place of what end
 })
 
 it('changes nothing any more when it is closed', () => {
-  const { dedupe, claim, ask } = setUp()
+  const { dedupe, claim } = setUp()
   const open = claim()
   void dedupe.close()
   void dedupe.close()
   open.confirm()
   open.release()
-  expect(ask).toThrow(expect.objectContaining({ code: 'shutting_down' }))
+  expect(() => claim()).toThrow(expect.objectContaining({ code: 'shutting_down' }))
 })
 
 it.each([

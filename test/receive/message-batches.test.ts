@@ -1,5 +1,5 @@
 import { describe, expect, it, type Mock, vi } from 'vitest'
-import { type BatchHandler, createReceiver, type Message, type MessageType, type Receiver } from '../../src/index.ts'
+import type { BatchHandler, Message, MessageType, Receiver } from '../../src/index.ts'
 import type { JobTransaction, Queue } from '../../src/queues.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { sqliteQueue } from '../../src/queues-sqlite.ts'
@@ -8,7 +8,7 @@ import { fixtures, manualClock } from '../../src/testing.ts'
 import { testMessageBatches } from '../contracts/message-batches.ts'
 import { newFile } from '../store/sqlite/set-up.ts'
 import { setUpInbox } from '../support/inbox.ts'
-import { deliver, secret, setUp } from '../support/receive.ts'
+import { deliver, setUp } from '../support/receive.ts'
 
 testMessageBatches('memory', () => memoryQueue(), {}, true)
 testMessageBatches('a SQLite file', () => sqliteQueue({ path: newFile() }), {}, true)
@@ -47,6 +47,13 @@ describe('a handler of batches', () => {
 
     const types = (handler: Mock) => handler.mock.calls.map(([messages]) => messages.map(({ type }: Message) => type))
     expect([orders, users, removed].map(types)).toEqual([[['track']], [['identify', 'page']], []])
+  })
+
+  it('of several types is one in how many messages are claimed', () => {
+    const work = vi.fn<Queue['work']>(() => () => {})
+    const { receiver } = setUpInbox({ concurrency: 1 }, {}, { work })
+    receiver.onBatch(['identify', 'page'], () => {}, { maxMessages: 5 }).start()
+    expect(work.mock.calls[0]?.[1].concurrency).toBe(1 + 5)
   })
 
   it('that refuses an index of no message has failed', async () => {
@@ -103,33 +110,27 @@ describe('a handler of batches', () => {
   })
 })
 
-describe('the room of batches', () => {
-  it('is as many messages of the latest size as fit, and none while one waits for a place', async () => {
-    const wake = vi.fn()
-    const room = new BatchRoom(1, 1_000_000, wake)
-    expect(room.count()).toBe(2) // As large as they can be.
-    const [first, second] = [room.enter(1_000, true), room.enter(1_000, true)]
-    expect([room.count(), first.place, second.place]).toEqual([0, undefined, expect.any(Promise)])
+it('the room of batches is as many messages of the latest size as fit, and none while one waits for a place', async () => {
+  const wake = vi.fn()
+  const room = new BatchRoom(1, 1_000_000, wake)
+  expect(room.count()).toBe(2) // As large as they can be.
+  const [first, second] = [room.enter(1_000, true), room.enter(1_000, true)]
+  expect([room.count(), first.place, second.place]).toEqual([0, undefined, expect.any(Promise)])
 
-    first.leavePlace()
-    first.leave()
-    await second.place
-    second.leave()
+  first.leavePlace()
+  first.leave()
+  await second.place
+  second.leave()
 
-    expect(wake).toHaveBeenCalledTimes(1)
-    for (let count = 0; count < 400; count += 1) room.enter(1_000, false).leave()
-    expect(room.count()).toBe(1_000)
-    room.enter(2_000_000, false)
-    expect(room.count()).toBe(0)
-  })
+  expect(wake).toHaveBeenCalledTimes(1)
+  for (let count = 0; count < 400; count += 1) room.enter(1_000, false).leave()
+  expect(room.count()).toBe(1_000)
+  room.enter(2_000_000, false)
+  expect(room.count()).toBe(0)
 })
 
 describe('in an inbox with transactions', () => {
-  const setUpTransactional = () => {
-    const clock = manualClock()
-    const queue = { ...memoryQueue({ clock }), isTransactional: true }
-    return createReceiver({ secret, clock, inbox: { queue, transactional: true } })
-  }
+  const setUpTransactional = () => setUpInbox({ transactional: true }, {}, { isTransactional: true }).receiver
   type Register = (receiver: Receiver) => Receiver
   const batchOf =
     (...types: readonly MessageType[]): Register =>

@@ -85,6 +85,15 @@ describe('what is done', () => {
     expect(state).toEqual({ attempts: 0, releases: 1, handlers: { done: ['', 'mail', 'fast'], failed: [] } })
   })
 
+  it('begins anew in another process when this one stops while that is stored', async () => {
+    const retryState = Buffer.from('{"attempts":9,"releases":0}')
+    const stopping = new AbortController()
+    const save = async () => stopping.abort()
+    const { handler, state } = await handleJob({ retryState }, { signal: stopping.signal, save })
+    expect(handler).not.toHaveBeenCalled()
+    expect(state).toEqual({ attempts: 0, releases: 1 })
+  })
+
   it('is done when its process died: a message with nothing left is complete', async () => {
     const retryState = Buffer.from(
       JSON.stringify({ attempts: 0, releases: 0, handlers: { done: ['mail', ''], failed: [] } }),

@@ -148,6 +148,14 @@ it.each<readonly [argument: string, call: Call]>([
   ...each('onAudience: entered', [{ entered: 'yes' }], (receiver, value) => receiver.onAudience('Trial Users', value)),
   ...each('source', [{ source: '' }, { source: 5 }], (receiver, value) => receiver.forget('ada', value)),
   ...each('sauce', [{ sauce: 'shop' }], (receiver, value) => receiver.forget('ada', value)),
+  ...each('suppressForMs', [{ suppressForMs: -1 }, { suppressForMs: '1' }], (receiver, value) => {
+    return receiver.forget('ada', value)
+  }),
+  ...each('work', [{}], (receiver, value) => receiver.work(value)),
+  ...each('work: forMs', [{ forMs: 0 }], (receiver, value) => receiver.work(value)),
+  ...each('work: until', [{ until: 'late' }], (receiver, value) => receiver.work(value)),
+  ...each('work: signal', [{ forMs: 1, signal: 5 }], (receiver, value) => receiver.work(value)),
+  ...each('for', [{ for: 1 }], (receiver, value) => receiver.work(value)),
   ...each('drop', [{}, { userId: undefined }, { olderThan: undefined }], (receiver, value) => receiver.drop(value)),
   ...each('drop: reason', [{ reason: null }], (receiver, value) => receiver.drop(value)),
   ...each('reasons', [{ reasons: 'unreadable' }], (receiver, value) => receiver.drop(value)),

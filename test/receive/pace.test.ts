@@ -1,12 +1,14 @@
 /** The pace of an inbox and of its handlers, its pauses, and the chance in its retries. */
 
 import { describe, expect, it, vi } from 'vitest'
+import { inspectQueue } from '../../src/queues.ts'
 import { smallerRoom } from '../../src/receive/pace.ts'
 import type { HandlerOptions } from '../../src/receive/selection.ts'
 import type { Outcome, Queue } from '../../src/store/queue-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { setUpInbox } from '../support/inbox.ts'
+import { handleJob, setUpInbox } from '../support/inbox.ts'
 import { deliver, setUp } from '../support/receive.ts'
+import { throwing } from '../support/throwing.ts'
 
 type Set = ReturnType<typeof setUpInbox>
 
@@ -38,16 +40,14 @@ function setUpOutcomes(inbox: Parameters<typeof setUpInbox>[0] = {}) {
   return { ...set, outcomes }
 }
 
-describe('inbox.maxPerSecond', () => {
-  it('spreads the messages: a tenth of a second at once, and the others one after the other', async () => {
-    const set = setUpInbox({ maxPerSecond: 20, concurrency: 100 })
-    const { times, handler } = recordTimes(set)
-    set.receiver.on('*', handler)
-    await send(set, 10)
-    set.receiver.start()
-    await set.clock.advance(1000)
-    expect(times).toEqual([0, 0, 50, 100, 150, 200, 250, 300, 350, 400])
-  })
+it('inbox.maxPerSecond spreads the messages: a tenth of a second at once, and the others one after the other', async () => {
+  const set = setUpInbox({ maxPerSecond: 20, concurrency: 100 })
+  const { times, handler } = recordTimes(set)
+  set.receiver.on('*', handler)
+  await send(set, 10)
+  set.receiver.start()
+  await set.clock.advance(1000)
+  expect(times).toEqual([0, 0, 50, 100, 150, 200, 250, 300, 350, 400])
 })
 
 describe('maxPerSecond of a handler', () => {
@@ -83,6 +83,26 @@ describe('maxPerSecond of a handler', () => {
     await set.clock.advance(30_000)
     expect(times).toEqual(Array.from({ length: 21 }, (_, index) => index * 1000))
     expect(set.outcomes).toHaveLength(21 + 20)
+  })
+
+  it('is not that of a replay for others', async () => {
+    const set = setUpOutcomes({ history: { maxAgeMs: 60_000 } })
+    set.receiver.on('*', () => {}, { name: 'crm', maxPerSecond: 1 }).on('*', () => {}, { name: 'mail' })
+    set.receiver.start()
+    await send(set, 3)
+    await set.clock.advance(5_000)
+    set.outcomes.length = 0
+
+    await set.receiver.replay({ handlers: ['mail'] })
+    await set.clock.advance(0)
+
+    expect(set.outcomes).toEqual(Array(3).fill({ complete: true }))
+  })
+
+  it('stores no turn that is over', async () => {
+    const retryState = Buffer.from('{"attempts":0,"releases":1,"turns":[["crm",0]]}')
+    const { state } = await handleJob({ claimCount: 2, retryState }, { handlers: { crm: throwing('no') } })
+    expect(state).not.toHaveProperty('turns')
   })
 
   it('keeps the pace after a pause in which many turns have passed', async () => {
@@ -141,6 +161,8 @@ describe('pause', () => {
     await clock.advance(0)
     expect(ends).toHaveLength(2)
     expect(await receiver.health()).toMatchObject({ paused: false, active: 1 })
+    await inspectQueue(queue, { clock }).pause()
+    expect(await receiver.health()).toMatchObject({ paused: true })
   })
 
   it('resolves when resume is called, and when the receiver is closed', async () => {
@@ -158,21 +180,19 @@ describe('pause', () => {
   })
 })
 
-describe('inbox.random', () => {
-  it('spreads the default retries from 0 to their longest delays', async () => {
-    for (const [random, delays] of [
-      [0.25, [500, 2500, 15_000]],
-      [0.999_999, [2000, 10_000, 60_000]],
-    ] as const) {
-      const set = setUpInbox({ random: () => random })
-      const { times, handler } = recordTimes(set)
-      set.receiver.on('*', () => handler().then(() => Promise.reject(new Error('no'))))
-      set.receiver.start()
-      await send(set, 1)
-      await set.clock.advance(80_000)
-      expect(times.slice(1, 4).map((at, index) => at - (times[index] ?? 0))).toEqual(delays)
-    }
-  })
+it('inbox.random spreads the default retries from 0 to their longest delays', async () => {
+  for (const [random, delays] of [
+    [0.25, [500, 2500, 15_000]],
+    [0.999_999, [2000, 10_000, 60_000]],
+  ] as const) {
+    const set = setUpInbox({ random: () => random })
+    const { times, handler } = recordTimes(set)
+    set.receiver.on('*', () => handler().then(() => Promise.reject(new Error('no'))))
+    set.receiver.start()
+    await send(set, 1)
+    await set.clock.advance(80_000)
+    expect(times.slice(1, 4).map((at, index) => at - (times[index] ?? 0))).toEqual(delays)
+  }
 })
 
 it('of two rooms, the smaller one says how much is claimed, and when there is room again', () => {

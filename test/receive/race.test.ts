@@ -12,21 +12,12 @@ import { throwing } from '../support/throwing.ts'
 const DEADLINE_MS = 4_500
 const GRACE_MS = 1_000
 
-/** What a step waits for. A test lets it succeed or fail. */
-class Gate {
-  isReached = false
-  readonly #opened = Promise.withResolvers<void>()
+/** What a step waits for. A test resolves or rejects it. */
+const createGate = () => ({ isReached: false, ...Promise.withResolvers<void>() })
 
-  async pass(): Promise<void> {
-    this.isReached = true
-    await this.#opened.promise
-  }
-  open(): void {
-    this.#opened.resolve()
-  }
-  fail(error: unknown): void {
-    this.#opened.reject(error)
-  }
+function pass(gate: ReturnType<typeof createGate>): Promise<void> {
+  gate.isReached = true
+  return gate.promise
 }
 
 /** The steps of a request in their order, with the answers to one that takes too long, and to one that fails. */
@@ -49,17 +40,18 @@ type Kind = keyof typeof STEPS
 type StepName = (typeof STEPS)[Kind][number]['step']
 
 function setUpSteps(kind: Kind) {
-  const gates = Object.fromEntries(
-    ['body', 'secret', 'claim', 'handler', 'confirm', 'push'].map((step) => [step, new Gate()]),
-  ) as Record<StepName, Gate>
+  const gates = {
+    ...{ body: createGate(), secret: createGate(), claim: createGate() },
+    ...{ handler: createGate(), confirm: createGate(), push: createGate() },
+  }
   const calls: string[] = []
   const dedupe: Dedupe = {
     async claim() {
-      await gates.claim.pass()
+      await pass(gates.claim)
       calls.push('claim')
       return {
         async confirm() {
-          await gates.confirm.pass()
+          await pass(gates.confirm)
           calls.push('confirm')
         },
         async release() {
@@ -70,12 +62,12 @@ function setUpSteps(kind: Kind) {
     async close() {},
   }
   async function provideSecret(): Promise<string> {
-    await gates.secret.pass()
+    await pass(gates.secret)
     return secret
   }
   const { memory } = setUpInbox()
   const push: typeof memory.push = async (jobs) => {
-    await gates.push.pass()
+    await pass(gates.push)
     calls.push('push')
     return memory.push(jobs)
   }
@@ -85,12 +77,12 @@ function setUpSteps(kind: Kind) {
   receiver.observe({ answered })
   receiver.on('track', async () => {
     calls.push('handler begins')
-    await gates.handler.pass()
+    await pass(gates.handler)
     calls.push('handler ends')
   })
   const bytes = signedRequest(JSON.stringify(fixtures.track), secret).bytes
   async function readBody(): Promise<EndpointBody> {
-    await gates.body.pass()
+    await pass(gates.body)
     return { bytes, source: 'stream' }
   }
   const received = receiver.handle(hostRequest({ readBody }))
@@ -123,7 +115,7 @@ for (const kind of Object.keys(STEPS) as Kind[]) {
       it(`${kind}: at the ${step}: ${order.join(', ') || 'nothing'}, then the end`, async () => {
         const set = setUpSteps(kind)
         const { clock, gates, answer, answered, calls, errors, receiver } = set
-        for (const { step: other } of STEPS[kind]) if (other !== step) gates[other].open()
+        for (const { step: other } of STEPS[kind]) if (other !== step) gates[other].resolve()
         await clock.advance(0)
         expect(gates[step].isReached).toBe(true)
         expect(answer).toEqual({})
@@ -132,12 +124,12 @@ for (const kind of Object.keys(STEPS) as Kind[]) {
         for (const event of order) {
           if (event === 'deadline') await clock.advance(DEADLINE_MS)
           if (event === 'close') closing = receiver.close({ graceMs: GRACE_MS })
-          if (event === 'succeeds') gates[step].open()
-          if (event === 'fails') gates[step].fail(step === 'body' ? bodyAborted() : new Error('no'))
+          if (event === 'succeeds') gates[step].resolve()
+          if (event === 'fails') gates[step].reject(step === 'body' ? bodyAborted() : new Error('no'))
           await clock.advance(0)
         }
         await clock.advance(DEADLINE_MS)
-        gates[step].open()
+        gates[step].resolve()
         await clock.advance(0)
         await (closing ?? receiver.close({ graceMs: GRACE_MS }))
         await clock.advance(GRACE_MS)
@@ -173,15 +165,25 @@ it('whatever is thrown is an answer, and close() does not wait for it', async ()
   await receiver.close({ graceMs: 60_000 })
 })
 
-it.each(['confirm', 'release'])('a dedupe store whose %s rejects with undefined changes no answer', async (step) => {
+it.each([
+  ['confirm', 0, 200],
+  ['confirm', 5_000, 503],
+  ['release', 0, 500],
+  ['release', 5_000, 503],
+])('a dedupe store whose %s rejects with undefined after %i ms changes no answer: %i', async (step, ms, expected) => {
   const claimed = { confirm: vi.fn(async () => {}), release: vi.fn(async () => {}) }
   claimed[step as 'confirm'].mockRejectedValue(undefined)
-  const { receiver, errors } = setUp({ dedupe: { claim: () => claimed, close() {} } })
-  receiver.on('*', () => {
+  const { receiver, errors, clock } = setUp({ dedupe: { claim: () => claimed, close() {} } })
+  receiver.on('*', async () => {
+    await new Promise<void>((resolve) => clock.setTimeout(resolve, ms))
     if (step === 'release') throw new Error('no')
   })
-  const { status } = await receiver.handle(hostRequest())
-  expect(status).toBe(step === 'confirm' ? 200 : 500)
+
+  const answered = receiver.handle(hostRequest())
+  await clock.advance(0)
+  await clock.advance(ms)
+
+  expect((await answered).status).toBe(expected)
   expect(claimed.confirm.mock.calls.length + claimed.release.mock.calls.length).toBe(1)
   expect(errors.map(({ code }) => code)).toContain('dedupe_unavailable')
 })

@@ -4,6 +4,7 @@ import { type Delivery, HooklineError } from '../../src/index.ts'
 import { idOfDigest, idOfKey } from '../../src/protocol/id.ts'
 import { fixtures, signedRequest } from '../../src/testing.ts'
 import { deliver, hostRequest, secret, setUp, watchWarnings } from '../support/receive.ts'
+import { throwing } from '../support/throwing.ts'
 
 const { body, headers } = signedRequest(JSON.stringify(fixtures.track), secret)
 const bytes = Buffer.from(body)
@@ -40,9 +41,7 @@ describe('receive', () => {
 
   it('answers an error without a word on its cause', async () => {
     const { receiver, errors } = setUp()
-    receiver.on('track', () => {
-      throw new Error('db password is hunter2')
-    })
+    receiver.on('track', throwing('db password is hunter2'))
     const received = await deliver(receiver, fixtures.track)
     expect(received).toMatchObject({ ok: false, status: 500, error: errors[0] })
     expect(JSON.parse(received.body)).toEqual({ status: 500, code: 'handler_failed', detail: expect.any(String) })
@@ -91,19 +90,20 @@ describe('delivery', () => {
     expect(delivery.id).toBe(idOfKey(`unsigned ${createHash('sha256').update(bytes).digest('hex')}`))
   })
 
-  it('fires its signal at the deadline, also for who looks only then', async () => {
+  it('fires its signal at the deadline, also for who looks only then, unless it has been answered', async () => {
     const { receiver, clock } = setUp({ deadlineMs: 100 })
     const deliveries: Delivery[] = []
-    receiver.on('*', (_message, delivery) => {
+    receiver.on('*', async ({ type }, delivery) => {
       deliveries.push(delivery)
-      return new Promise(() => {})
+      if (type !== 'group') await new Promise(() => {})
     })
-    const both = [fixtures.track, fixtures.page].map((message) => deliver(receiver, message))
+    const all = [fixtures.track, fixtures.page, fixtures.group].map((message) => deliver(receiver, message))
     await clock.advance(99)
     expect(deliveries[0]?.signal.aborted).toBe(false)
     await clock.advance(1)
-    await Promise.all(both)
-    for (const { signal } of deliveries) expect(signal.reason).toMatchObject({ code: 'handler_timeout' })
+    await Promise.all(all)
+    const late = { code: 'handler_timeout' }
+    expect(deliveries.map(({ signal }) => signal.reason)).toMatchObject([late, late, undefined]) // One was answered before.
   })
 })
 
@@ -138,6 +138,17 @@ describe('onRejected', () => {
     expect(await deliver(receiver, '{}')).toMatchObject({ status: 500, error: { code: 'handler_failed' } })
     expect(errors[0]?.cause).toEqual(new Error('disk full'))
   })
+})
+
+it('onRejected that fails after the answer is reported', async () => {
+  const held = Promise.withResolvers<void>()
+  const { receiver, errors, clock } = setUp({ onRejected: () => held.promise })
+  const answered = deliver(receiver, '{}')
+  await clock.advance(4_500)
+  expect(await answered).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
+  held.reject(new Error('disk full'))
+  await clock.advance(0)
+  expect(errors).toMatchObject([{ code: 'handler_timeout' }, { code: 'handler_failed', cause: new Error('disk full') }])
 })
 
 describe('onError', () => {

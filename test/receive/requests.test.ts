@@ -80,13 +80,8 @@ it.each(requests)('a request with %s: %s', async (name, signed, { body = track, 
     const handled: unknown[] = []
     const receiver = createReceiver({
       ...(header ? { header: { name: 'x-key', value: right } } : { secret }),
-      ...{
-        methods: [method],
-        custom,
-        batches,
-        clock: manualClock(),
-        onError: ({ code }: HooklineError) => codes.push(code),
-      },
+      ...{ methods: [method], custom, batches, clock: manualClock() },
+      onError: ({ code }: HooklineError) => codes.push(code),
     } as object)
     receiver.on('*', (message) => void handled.push(message))
     const signature = 'signature' in special ? special.signature : right

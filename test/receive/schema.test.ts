@@ -134,6 +134,18 @@ describe('issues', () => {
 
   const strict = v.object({ address: v.strictObject({ city: v.string() }) })
   it.each<[string, Schema<object>, object, string]>([
+    [
+      'that are data, once',
+      z.object({ prices: numbers }),
+      { prices: { '1@x': '', '2@x': '' } },
+      'prices.* (invalid_type)',
+    ],
+    [
+      'that are deep',
+      schemaOf(() => ({ issues: [{ message: '', path: Array(12).fill('a') }] })),
+      {},
+      `${'a.'.repeat(10)}…`,
+    ],
     ['that are unknown', strict, { address: { city: 'x', 'ada@x': 1 } }, 'address.* (strict_object)'],
     [
       'of lists',

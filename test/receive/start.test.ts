@@ -7,6 +7,8 @@ import { deliver } from '../support/receive.ts'
 
 it('start() without a handler is refused, and the message stays until its advice is followed', async () => {
   const { receiver, clock } = setUpInbox()
+  const removed = () => {}
+  receiver.on('track', removed).off('track', removed)
   await deliver(receiver, fixtures.track)
   expect(() => receiver.start()).toThrow(/^`start`.*`on`/)
   await clock.advance(60_000)
@@ -26,8 +28,9 @@ it.each([
   'the first handler for a %s is refused after start(): its messages may be completed already',
   (_of, given, found) => {
     const { receiver } = setUpInbox()
-    receiver.on('track', () => {}).off('page', () => {})
-    receiver.start()
+    const removed = () => {}
+    receiver.on(['track', 'page', '*'], removed).on('track', 'Order Refunded', removed)
+    receiver.off('page', removed).off('*', removed).off('track', 'Order Refunded', removed).start()
     receiver.off('page', () => {})
     const on = () => receiver.on(...(given as unknown as Parameters<typeof receiver.on>))
     expect(on).toThrow(TypeError)

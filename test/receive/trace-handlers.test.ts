@@ -3,10 +3,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
 import { expect, it, onTestFinished } from 'vitest'
-import { memoryQueue } from '../../src/queues-memory.ts'
 import type { HandleEvent } from '../../src/receive/events.ts'
-import { fixtures, manualClock } from '../../src/testing.ts'
+import { fixtures } from '../../src/testing.ts'
+import { setUpInbox } from '../support/inbox.ts'
 import { deliver, setUp } from '../support/receive.ts'
+import { throwing } from '../support/throwing.ts'
 
 const channel = tracingChannel<unknown, HandleEvent>('hookline:handle')
 
@@ -38,13 +39,8 @@ it('publishes an attempt, with what its handlers get', async () => {
 
 it('publishes why an attempt failed; each attempt of an inbox is published', async () => {
   const { published, names } = watch()
-  const clock = manualClock()
-  const { receiver } = setUp({ inbox: { queue: memoryQueue({ clock }), retries: [1_000] }, clock })
-  onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
-  receiver.on('track', () => {
-    throw new Error('boom')
-  })
-  receiver.start()
+  const { receiver, clock } = setUpInbox({ retries: [1_000] })
+  receiver.on('track', throwing('boom')).start()
 
   await deliver(receiver, fixtures.track)
   await clock.advance(60_000)

@@ -3,26 +3,21 @@
 import { expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { createReceiver, type ReceiverOptions, type UnplannedEvent } from '../../src/index.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
 import { schemasOf } from '../../src/receive/inspected.ts'
 import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
-import { fixtures } from '../../src/testing.ts'
+import { fixtures, manualClock } from '../../src/testing.ts'
 import { hear } from '../support/channel.ts'
-import { setUpInbox } from '../support/inbox.ts'
 import { deliver, secret, setUp } from '../support/receive.ts'
 
 const events = { 'Order Completed': z.object({ total: z.number() }) }
 const completed = { ...fixtures.track, event: 'Order Completed', properties: { total: 1 } }
 const of = (event: string, messageId = 'one') => ({ ...fixtures.track, event, messageId })
 
-/** Its options, and the events and counts that its callback got. */
-function watched(): ReceiverOptions<typeof events> & { readonly calls: [string, number][] } {
-  const calls: [string, number][] = []
-  return { events, calls, onUnplanned: ({ event }, { count }) => void calls.push([event, count]) }
-}
-
+/** Also gives the events and counts that its callback got. */
 function setUpWatched(options: ReceiverOptions<typeof events> = {}) {
-  const { calls, ...others } = watched()
-  return { calls, ...setUp({ ...others, ...options }) }
+  const calls: [string, number][] = []
+  return { calls, ...setUp({ events, onUnplanned: ({ event }, { count }) => calls.push([event, count]), ...options }) }
 }
 
 it('each message of an event without a schema is reported, with how many of it there have been', async () => {
@@ -61,8 +56,8 @@ it('a message that is refused, or that nothing proves to be authentic, is not re
 })
 
 it('with an inbox: when it arrives, and not again when it is retried', async () => {
-  const { calls, ...options } = watched()
-  const { receiver, clock } = setUpInbox({ retries: [1_000] }, options)
+  const clock = manualClock()
+  const { receiver, calls } = setUpWatched({ clock, inbox: { queue: memoryQueue({ clock }), retries: [1_000] } })
   const handler = vi.fn(() => Promise.reject(new Error('down')))
   receiver.on('track', handler).start()
   await deliver(receiver, of('Order Placed'))

@@ -4,15 +4,18 @@ import { randomUUID } from 'node:crypto'
 import { vi } from 'vitest'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import type { ReceiverObserver } from '../../src/receive/events.ts'
+import type { HandledMessage, HistoryFilter } from '../../src/receive/history.ts'
 import type { InboxOptions } from '../../src/receive/inbox-options.ts'
 import type { ReceiverOptions } from '../../src/receive/receiver-options.ts'
+import type { Receiver } from '../../src/receive/receiver-types.ts'
 import type { EventSchemas } from '../../src/receive/schema.ts'
 import type { Handler } from '../../src/receive/selection.ts'
 import { type EncryptionOptions, encryptQueue, readSeals, type Seals } from '../../src/store/encryption.ts'
 import type { BeginTransaction, ClaimedJob, HandleJob, Outcome, Queue, SaveState } from '../../src/store/queue-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { manualClock } from '../../src/testing/manual-clock.ts'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { deliver, setUp } from './receive.ts'
+import { until } from './until.ts'
 
 let seals: Seals | undefined
 
@@ -74,4 +77,24 @@ export async function claimJob(job: Partial<ClaimedJob>, options: JobSetUp = {})
   const claimed = { id: randomUUID(), body, claimCount: 1, firstAt: new Date(5), retryState: undefined, ...job }
   const ended = handle?.(claimed, signal, save, begin) as Promise<Outcome>
   return { ...set, handler, ended }
+}
+
+/** Lists the history of an inbox. */
+export async function listHistory(receiver: Receiver, filter?: HistoryFilter): Promise<HandledMessage[]> {
+  const found: HandledMessage[] = []
+  for await (const message of receiver.history(filter)) found.push(message)
+  return found
+}
+
+/** Lets time pass, some milliseconds at a time, until a promise has settled. */
+export async function overTime<T>(clock: ManualClock, promise: Promise<T>, stepMs = 20): Promise<T> {
+  let isOver = false
+  const ended = promise.finally(() => {
+    isOver = true
+  })
+  await until(async () => {
+    if (!isOver) await clock.advance(stepMs)
+    return isOver
+  })
+  return ended
 }
