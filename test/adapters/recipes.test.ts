@@ -265,6 +265,12 @@ describe('fetch', () => {
   })
 })
 
+it('the path of an endpoint with routes may end with a slash', async () => {
+  const handle = async ({ path }: { readonly path: string }) => ({ status: 200, headers: {}, body: path })
+  const app = express5().use(serveExpress({ routes: ['/v1/batch'], handle }, { path: '/analytics/' }))
+  expect((await request(app).post('/analytics/v1/batch')).text).toBe('/v1/batch')
+})
+
 describe('serve throws a TypeError', () => {
   const { receiver } = setUp()
   const all = [serveNode, serveExpress, serveKoa, serveFetch, serveLambda]

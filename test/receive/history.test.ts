@@ -55,6 +55,7 @@ describe('the history of an inbox', () => {
     expect(JSON.parse(JSON.stringify(track))).toMatchObject({ bytes: JSON.stringify(fixtures.track) })
     expect(page).toMatchObject({ handlers: ['', 'audit'], ignored: false })
     expect(await listHistory(receiver, { handler: 'crm' })).toEqual([track])
+    expect(await receiver.replay({ dryRun: true })).toMatchObject({ count: 2 }) // Also what was handled just now.
   })
 
   it('has a message that no handler matched, as ignored', async () => {
@@ -104,6 +105,8 @@ describe('the history of an inbox', () => {
     expect(length).toBeGreaterThan(1)
     await idsOf(receiver, { limit: 10 })
     expect(list).toHaveBeenCalledTimes(length + 1)
+    const signal = AbortSignal.abort(new Error('stopped'))
+    await expect(idsOf(receiver, { signal })).rejects.toThrow('stopped')
   })
 
   it('drops what is older than `maxAgeMs`, exact to a minute', async () => {
@@ -226,7 +229,8 @@ describe('a replay', () => {
     await deliver(receiver, { ...fixtures.track, event: 'Order Refunded' })
     await deliver(receiver, 'no message')
     await clock.advance(HOUR)
-    expect(await receiver.replay({ handlers: ['crm'], id: 'fix-42' })).toMatchObject({ count: 1 })
+    const { count, handlers } = await receiver.replay({ handlers: ['crm'], id: 'fix-42' })
+    expect([count, handlers]).toEqual([1, { mail: 1, crm: 1 }])
     await clock.advance(0)
     expect([mail, crm, audit].map(({ mock }) => mock.calls.length)).toEqual([2, 2, 2])
     expect((await listHistory(receiver)).map(({ handlers }) => handlers)).toEqual([

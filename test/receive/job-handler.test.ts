@@ -82,7 +82,7 @@ describe('retries', () => {
   })
 
   it('follow what a schema throws; a mismatch is a dead letter at once, and handled after a fix', async () => {
-    const issues = [{ message: 'secret value', path: ['total'] }]
+    const issues = [{ message: 'secret value', path: ['total', 'ada@shop.example'] }]
     const validate = vi.fn(async (value: unknown): Promise<object> => ({ value }))
     validate.mockRejectedValueOnce(new Error('broken')).mockResolvedValueOnce({ issues })
     const schema = schemaOf(validate)
@@ -94,12 +94,12 @@ describe('retries', () => {
     await clock.advance(0)
     expect(errors).toMatchObject([{ code: 'internal' }])
     await clock.advance(SECOND)
-    const path = 'properties'
+    const error = { code: 'schema_mismatch', path: 'properties', message: expect.stringContaining('total.*') }
     expect(errors[1]?.issues).toEqual(issues)
     expect(await receiver.deadLetters()).toMatchObject([
-      { reason: 'schema_mismatch', attempts: 2, message: fixtures.track, error: { code: 'schema_mismatch', path } },
+      { reason: 'schema_mismatch', attempts: 2, message: fixtures.track, error },
     ])
-    expect(JSON.stringify(await receiver.deadLetters())).not.toContain('secret value')
+    expect(JSON.stringify(await receiver.deadLetters())).not.toMatch(/secret value|ada@/)
     expect(await receiver.redrive('all')).toBe(1)
     await clock.advance(0)
     expect(seen).toEqual(['Order Completed'])

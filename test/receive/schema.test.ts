@@ -3,11 +3,9 @@ import * as v from 'valibot'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { Schema, SchemaIssue } from '../../src/index.ts'
-import { memoryQueue } from '../../src/queues-memory.ts'
 import { fixtures } from '../../src/testing.ts'
 import { watchConsole } from '../support/console.ts'
 import { deliver, schemaOf, setUp } from '../support/receive.ts'
-import { until } from '../support/until.ts'
 
 const { track, identify, group } = fixtures
 
@@ -155,18 +153,6 @@ describe('issues', () => {
     ],
   ])('are located in the log: keys %s', async (_what, schema, properties, faults) => {
     expect((await refuse(schema, properties)).line).toContain(` Location: ${faults}.`)
-  })
-
-  it('are in the dead letter of an inbox, without keys that are data', async () => {
-    const prices = z.object({ prices: numbers })
-    const { receiver } = setUp({ inbox: memoryQueue(), events: { 'Order Completed': prices } })
-    receiver.on('track', () => {}).start()
-    await deliver(receiver, { ...track, properties: { prices: { 'jane.doe@shop.example': 'x' } } })
-    await until(async () => (await receiver.deadLetters()).length === 1)
-    const [letter] = await receiver.deadLetters()
-    expect(letter?.error).toMatchObject({ code: 'schema_mismatch', path: 'properties' })
-    expect(letter?.error.message).toContain('prices.* (invalid_type)')
-    expect(JSON.stringify(letter?.error)).not.toContain('jane')
   })
 
   it.each([

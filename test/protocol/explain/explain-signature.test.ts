@@ -204,10 +204,11 @@ const BODIES = [
   ...['{"b":1.0,"a":"é/<","list":[]}\r\n', ' {"a":1} ', '[{"a":1},{"b":2}]', '"text"', '{\r\n"a":1}', '\ufeff{}'],
   ...['a=%7B%7D', '%7B%22a%22%3A1%7D', 'eyJhIjoxfQ==', 'CafÃ©'],
 ].map((text) => Buffer.from(text))
-const NOT_UTF8 = Buffer.from('Café', 'latin1')
 
 it('each signature of a receiver with one mistake is explained, and each mistake by its name', () => {
-  const pairs = SECRETS.flatMap((secret) => [...BODIES, NOT_UTF8].map((body) => ({ secret, body })))
+  const pairs = SECRETS.flatMap((secret) =>
+    [...BODIES, Buffer.from('Café', 'latin1')].map((body) => ({ secret, body })),
+  )
 
   const named = new Set<string>()
 

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
+import { layOut } from '../../../src/protocol/explain/json-text.ts'
 import { search } from '../../../src/protocol/explain/search.ts'
 import { readSignature } from '../../../src/protocol/explain/signature-forms.ts'
 import { sign } from '../../../src/protocol/signature.ts'
@@ -49,4 +50,10 @@ it('a list of all hashes, with a timestamp, ends at the bound', () => {
   const parts = [32, 40, 56, 64, 96, 128].map((digits) => 'ab'.repeat(digits / 2))
   const { readings: all } = readSignature(['t=1492774577', ...parts].join(','))
   expect(search(bodyOf(MESSAGE, 65), 'secret', all, 1_000_000)).toMatchObject({ complete: false })
+})
+
+it('a form that is longer than its limit is not written', () => {
+  const indented = '[\n  [\n    1\n  ]\n]'
+  expect(layOut('[[1]]', 'indented', indented.length)).toBe(indented)
+  expect(layOut('[[1]]', 'indented', indented.length - 1)).toBeUndefined()
 })
