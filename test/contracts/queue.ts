@@ -6,24 +6,15 @@ import { testQueue as testsOf } from '../../src/testing/test-queue/test-queue.ts
 
 export type { TestedQueue }
 
-type Create = () => TestedQueue | Promise<TestedQueue>
-
-/** Every test but those of durable queues. */
-export function testQueue(name: string, create: Create, options?: TestQueueOptions): void {
-  declare(name, create, options, false)
-}
-
-/** The tests of durable queues alone, which may need a queue that polls. */
-export function testDurableQueue(name: string, create: Create, options?: TestQueueOptions): void {
-  declare(`${name}, shared`, create, options, true)
-}
-
-function declare(title: string, create: Create, options: TestQueueOptions | undefined, isDurable: boolean): void {
+/** @param isShared Without it, the tests that open `another` queue are left out. */
+export function testQueue(
+  title: string,
+  create: () => TestedQueue | Promise<TestedQueue>,
+  { isShared = true, ...options }: TestQueueOptions & { readonly isShared?: boolean } = {},
+): void {
   const createPatient = async () => ({ timeoutMs: 20_000, ...(await create()) }) // The machine may be busy.
+  const tests = testsOf(createPatient, { hasLog: true, hasGroups: true, hasMarks: true, ...options })
   describe(title, () => {
-    const tests = testsOf(createPatient, { hasLog: true, hasGroups: true, hasMarks: true, ...options }).filter(
-      ({ name }) => name.startsWith('durable: ') === isDurable,
-    )
-    for (const { name, run } of tests) test(name, run)
+    for (const { name, run } of tests) if (isShared || !name.startsWith('durable: ')) test(name, run)
   })
 }

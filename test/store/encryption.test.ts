@@ -1,9 +1,8 @@
 /** What a queue stores encrypted: with its keys, without them, and when someone has changed it. */
 
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterAll, describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import { inspectQueue } from '../../src/observe/inspect-queue.ts'
@@ -15,11 +14,14 @@ import type { DeadLetterMessage } from '../../src/receive/stored-message.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import { type EncryptionKey, encryptQueue, readSeals, type Seals } from '../../src/store/encryption.ts'
 import type { ClaimedJob, Completion, HandleJob, Job, Queue, WorkOptions } from '../../src/store/queue-types.ts'
-import { capture, fixtures, manualClock } from '../../src/testing.ts'
-import { testDurableQueue, testQueue } from '../contracts/queue.ts'
+import { capture, fixtures, type ManualClock, manualClock } from '../../src/testing.ts'
+import { testQueue } from '../contracts/queue.ts'
+import { testedMemoryQueue } from '../support/memory.ts'
 import { jobOf } from '../support/queues.ts'
+import { readAll } from '../support/read-all.ts'
 import { deliver, secret, watchWarnings } from '../support/receive.ts'
 import { testedSqliteQueue } from '../support/sqlite.ts'
+import { throwing } from '../support/throwing.ts'
 import { testEncryption } from './encrypted-cases.ts'
 import { newFile } from './sqlite/set-up.ts'
 
@@ -28,32 +30,22 @@ const k2: EncryptionKey = { id: 'k2', key: randomBytes(32) }
 const sealsOf = (...keys: readonly EncryptionKey[]): Seals => readSeals('encryption', { keys }) as Seals
 const history = { maxAgeMs: 3_600_000 }
 
-async function list<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const listed: Item[] = []
-  for await (const item of items) listed.push(item)
-  return listed
-}
-
-function createInMemory() {
-  const clock = manualClock()
+function openInMemory(clock: ManualClock): Queue {
   const queue = encryptQueue(memoryQueue({ clock }), sealsOf(k1), clock)
   const close: Queue['close'] = async (options) =>
     (await queue.close(options)).map((job) => ({ ...job, body: new Uint8Array(job.body) })) // They were Buffers.
-  const { now, advance } = clock
-  return { queue: { ...queue, close }, now, advance, dedupeWindowMs: 24 * 60 * 60_000 }
+  return { ...queue, close }
 }
 
 const createOnDisk = () =>
   testedSqliteQueue((options) => encryptQueue(sqliteQueue(options), sealsOf(k1), options.clock ?? manualClock()))
 
-testQueue('an encrypted queue in memory', createInMemory, { isDurable: false })
+testQueue('an encrypted queue in memory', () => testedMemoryQueue(openInMemory), { isDurable: false })
 testQueue('an encrypted SQLite file', createOnDisk)
-testDurableQueue('an encrypted SQLite file', createOnDisk)
 
 describe('an encrypted SQLite file', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'hookline-encrypted-'))
+  const folder = dirname(newFile(afterAll))
   const pathOf = (name: string): string => join(folder, name)
-  afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 9 }))
   testEncryption({
     open: (name) => sqliteQueue({ path: pathOf(name), name }),
     read: async (name) => {
@@ -137,7 +129,7 @@ describe('a message whose key is not listed', () => {
     expect(await again.receiver.redrive({ reason: 'unreadable' })).toBe(1)
     await again.queue.drain()
     expect(seen).toEqual(['track'])
-    expect(await list(again.receiver.history())).toMatchObject([{ message: fixtures.track }])
+    expect(await readAll(again.receiver.history())).toMatchObject([{ message: fixtures.track }])
   })
 
   it('keeps its reason and its time in the lists of those who have no key', async () => {
@@ -151,16 +143,16 @@ describe('a message whose key is not listed', () => {
     const raw = openRaw()
 
     for (const inspected of [inspectQueue(raw), inspectQueue(raw, { encryption: { keys: [k2] } })]) {
-      const [letter, ...others] = await list(inspected.deadLetters({ reason: 'handler_failed' }))
+      const [letter, ...others] = await readAll(inspected.deadLetters({ reason: 'handler_failed' }))
       expect(others).toEqual([])
       expect(letter).toMatchObject({ id, failedAt, reason: 'handler_failed', message: undefined })
       expect(letter).toMatchObject({ error: { message: expect.stringContaining("'k1'") } })
       expect(await inspected.redrive('all', { dryRun: true })).toEqual({ count: 1, reasons: { handler_failed: 1 } })
-      expect(await list(inspected.history())).toMatchObject([{ receivedAt: undefined, message: undefined }])
+      expect(await readAll(inspected.history())).toMatchObject([{ receivedAt: undefined, message: undefined }])
       expect(await inspected.replay()).toMatchObject({ count: 0, types: { unreadable: 1 } })
     }
     const inspected = inspectQueue(raw, { encryption: { keys: [k1] } })
-    expect(await list(inspected.deadLetters({ handler: 'crm' }))).toMatchObject([{ message: fixtures.page }])
+    expect(await readAll(inspected.deadLetters({ handler: 'crm' }))).toMatchObject([{ message: fixtures.page }])
     expect(await inspected.replay({ dryRun: true })).toMatchObject({ types: { track: 1 } })
   })
 
@@ -296,9 +288,7 @@ describe('a key that a function returns', () => {
     const clock = manualClock()
     const memory = memoryQueue({ clock })
     await memory.push([jobOf('{"hookline":1}')]) // It is no envelope: a claim would make it a dead letter.
-    const key = vi.fn<() => Promise<Uint8Array>>(() => {
-      throw new Error('the KMS is down')
-    })
+    const key = vi.fn<() => Promise<Uint8Array>>(throwing('the KMS is down'))
     const errors: HooklineError[] = []
     const onError = (error: HooklineError) => void errors.push(error)
     const inbox = { queue: memory, encryption: { keys: [{ id: 'kms', key }] } }

@@ -195,6 +195,7 @@ function createModel(store: QueueStore, clock: ManualClock) {
     async compare(): Promise<void> {
       const counts = {
         waiting: have('waiting').length,
+        retrying: have('waiting').filter(({ claimCount }) => claimCount > 0).length,
         active: have('claimed').length,
         deadLetters: have('dead').length,
       }

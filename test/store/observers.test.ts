@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, it } from 'vitest'
 import { listQueues, sqliteQueue } from '../../src/queues-sqlite.ts'
 import { testObserver } from './observe-cases.ts'
+import { newFile } from './sqlite/set-up.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'hookline-observer-'))
-const path = join(folder, 'jobs.sqlite')
-afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
+const path = newFile(afterAll)
+const folder = dirname(path)
 
 describe('an observer of a queue in a SQLite file', () => {
   testObserver({

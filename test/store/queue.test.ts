@@ -7,26 +7,21 @@ import type { CreateQueueOptions } from '../../src/store/arguments.ts'
 import { createQueue } from '../../src/store/create-queue.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
 import type { HandleJob, JobTransaction, Queue, SaveState } from '../../src/store/queue-types.ts'
-import { manualClock } from '../../src/testing/manual-clock.ts'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { testQueue } from '../contracts/queue.ts'
+import { testedMemoryQueue } from '../support/memory.ts'
 import { complete, jobOf, work } from '../support/queues.ts'
+import { throwing } from '../support/throwing.ts'
 import { until } from '../support/until.ts'
 import { type Manner, setUpQueue, watchStore } from './stores.ts'
-
-const dedupeWindowMs = 24 * 60 * 60_000
 
 // The contract of memory has a store that is quick and not durable.
 describe.each<Manner>([
   { isDurable: true, isSlow: false },
   { isDurable: false, isSlow: true },
 ])('over a store that is slow: $isSlow, durable: $isDurable', (manner) => {
-  function create() {
-    const clock = manualClock()
-    const queue = createQueue(watchStore(clock, manner).store, { name: 'orders', clock })
-    const { now, advance } = clock
-    return { queue, now, advance, dedupeWindowMs }
-  }
-  testQueue('createQueue', create, { isDurable: manner.isDurable === true })
+  const open = (clock: ManualClock) => createQueue(watchStore(clock, manner).store, { name: 'orders', clock })
+  testQueue('createQueue', () => testedMemoryQueue(open), { isDurable: manner.isDurable === true, isShared: false })
 })
 
 describe('options', () => {
@@ -68,12 +63,10 @@ describe('what a store throws', () => {
     ['deadLetters', forget],
   ])('%s: an error becomes queue_unavailable, with the cause', async (verb, call) => {
     const cause = new Error('the disk is full.')
-    const throwing = () => {
-      throw cause
-    }
+    const fails = throwing(cause)
     const message = expect.stringContaining(cause.message)
-    for (const fail of [throwing, async () => throwing()]) {
-      const { queue, watched } = setUpQueue({ [verb]: verb === 'jobs' ? throwing : fail })
+    for (const fail of [fails, async () => fails()]) {
+      const { queue, watched } = setUpQueue({ [verb]: verb === 'jobs' ? fails : fail })
       await watched.store.push([jobOf()])
       await expect(call(queue)).rejects.toMatchObject({ code: 'queue_unavailable', status: 503, message, cause })
     }
@@ -117,10 +110,8 @@ describe('a push in a transaction of the caller', () => {
 
   it('rejects with what the store throws, as it is', async () => {
     const cause = new Error('deadlock detected')
-    const throwing = () => {
-      throw cause
-    }
-    for (const push of [throwing, async () => throwing()]) {
+    const fails = throwing(cause)
+    for (const push of [fails, async () => fails()]) {
       const { queue } = setUpQueue({ hasTransactions: true, push })
       await expect(queue.push([jobOf()], { db })).rejects.toBe(cause)
     }

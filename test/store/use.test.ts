@@ -1,7 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { sqliteQueue } from '../../src/queues-sqlite.ts'
@@ -10,14 +6,14 @@ import { createDestination } from '../../src/send/create-destination.ts'
 import type { QueueUse } from '../../src/store/queue-types.ts'
 import { requireNote } from '../../src/store/use.ts'
 import { secret } from '../support/receive.ts'
+import { newFile } from './sqlite/set-up.ts'
 import { testUse } from './use-cases.ts'
 
 describe('in a SQLite file', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'hookline-use-'))
-  afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
+  const path = newFile(afterAll)
 
   testUse({
-    open: (name, onError) => sqliteQueue({ path: join(folder, 'jobs'), name, onError }),
+    open: (name, onError) => sqliteQueue({ path, name, onError }),
     refusesAtOnce: true,
     names: ['orders-inbox', 'o\'r"d é*{x} %', 'o\u0000d', '__proto__'],
   })

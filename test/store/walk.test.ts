@@ -9,6 +9,7 @@ import { pagesOf, walk, walkLetters } from '../../src/store/walk.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { setUpInbox } from '../support/inbox.ts'
+import { readAll } from '../support/read-all.ts'
 import { deliver } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 import { newFile } from './sqlite/set-up.ts'
@@ -36,12 +37,6 @@ function watchTurns() {
     },
     turn: () => turn,
   }
-}
-
-async function readAll<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const read: Item[] = []
-  for await (const item of items) read.push(item)
-  return read
 }
 
 const most = (turns: readonly number[]): number =>

@@ -6,6 +6,7 @@ import type { ClaimedJob, Job, Outcome, Room } from '../../src/store/queue-types
 import { QueueWorker } from '../../src/store/worker.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { complete, type Decide, jobOf } from '../support/queues.ts'
+import { throwing } from '../support/throwing.ts'
 import { until } from '../support/until.ts'
 import { type Manner, watchStore } from './stores.ts'
 
@@ -300,9 +301,7 @@ describe.each([false, true])('a store that fails; slow: %s', (isSlow) => {
   })
 
   it('is given an outcome once more when the queue closes, and the job is released; then it is left alone', async () => {
-    const finish = vi.fn(() => {
-      throw new Error('away')
-    })
+    const finish = vi.fn(throwing('away'))
     const { clock, watched, worker, push, errors, work } = setUp({ isSlow, change: () => ({ finish }) })
     const [job, running] = [jobOf(), jobOf()]
     await push(job, running)

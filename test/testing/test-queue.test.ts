@@ -2,15 +2,11 @@
 
 import { AssertionError } from 'node:assert/strict'
 import { expect, test, vi } from 'vitest'
-import { memoryQueue } from '../../src/queues-memory.ts'
-import { manualClock, type TestQueueOptions, testQueue } from '../../src/testing.ts'
+import { type TestQueueOptions, testQueue } from '../../src/testing.ts'
+import { testedMemoryQueue } from '../support/memory.ts'
 import { createFaulty, FAULTS, type Fault, PROMISED } from './test-queue-faults.ts'
 
-function create() {
-  const clock = manualClock()
-  const { now, advance } = clock
-  return { queue: memoryQueue({ clock }), now, advance, dedupeWindowMs: 24 * 60 * 60_000, timeoutMs: 20 }
-}
+const create = () => ({ ...testedMemoryQueue(), timeoutMs: 20 })
 
 const namesOf = (options?: TestQueueOptions) => testQueue(create, options).map(({ name }) => name)
 

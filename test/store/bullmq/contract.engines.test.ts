@@ -5,7 +5,7 @@ import { readOptions } from '../../../src/store/bullmq/bullmq-options.ts'
 import { COUNT_AFTER_MS, createBullmqStore } from '../../../src/store/bullmq/bullmq-store.ts'
 import { createQueue } from '../../../src/store/create-queue.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
-import { testDurableQueue, testQueue } from '../../contracts/queue.ts'
+import { testQueue } from '../../contracts/queue.ts'
 import { needs } from '../../support/needs.ts'
 import { removeQueue } from '../../support/redis.ts'
 
@@ -65,5 +65,4 @@ describe('on Redis', needs('Redis'), () => {
   }
 
   testQueue('bullmq', create, { hasGroups: false })
-  testDurableQueue('bullmq', create, { hasGroups: false })
 })

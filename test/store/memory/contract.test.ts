@@ -3,16 +3,10 @@ import { type MemoryQueueOptions, memoryQueue } from '../../../src/queues-memory
 import type { ClaimedJob, Job, Outcome } from '../../../src/store/queue-types.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { testQueue } from '../../contracts/queue.ts'
+import { testedMemoryQueue } from '../../support/memory.ts'
 import { type Decide, complete as done, jobOf as jobWith, work } from '../../support/queues.ts'
 
-function create() {
-  const clock = manualClock()
-  const queue = memoryQueue({ clock })
-  const { now, advance } = clock
-  return { queue, now, advance, dedupeWindowMs: 24 * 60 * 60_000 }
-}
-
-testQueue('memory', create, { isDurable: false })
+testQueue('memory', () => testedMemoryQueue(), { isDurable: false })
 
 const jobOf = (size = 1, more: Partial<Job> = {}): Job => jobWith('', { body: new Uint8Array(size), ...more })
 const full = { code: 'queue_full', status: 503 }
@@ -110,18 +104,6 @@ describe('the bounds of a queue in memory', () => {
     }
     expect(seen.map(({ id }) => id)).toEqual([...jobs, jobs[0]].map((job) => job?.id))
   })
-})
-
-it('a retry that is forgotten is counted no more', async () => {
-  const { queue, clock, work } = setUp()
-  work(() => ({ retryAt: new Date(clock.now() + 1000) }))
-  const [job, other] = [jobOf(), jobOf()]
-  await queue.push([job, other])
-  await queue.drain()
-
-  await queue.forget(({ id }) => id === job.id)
-
-  expect(await queue.counts()).toMatchObject({ waiting: 1, retrying: 1 })
 })
 
 describe('the time of a queue in memory', () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe } from 'vitest'
 import { pgBossQueue } from '../../../src/queues-pg-boss.ts'
-import { testDurableQueue, testQueue } from '../../contracts/queue.ts'
+import { testQueue } from '../../contracts/queue.ts'
 import { needs } from '../../support/needs.ts'
 import { useVirtualBoss } from './set-up.ts'
 
@@ -30,5 +30,4 @@ describe('pg-boss', needs('PostgreSQL'), () => {
   }
 
   testQueue('pg-boss', create)
-  testDurableQueue('pg-boss', create)
 })

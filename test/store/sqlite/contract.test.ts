@@ -1,5 +1,4 @@
-import { testDurableQueue, testQueue } from '../../contracts/queue.ts'
+import { testQueue } from '../../contracts/queue.ts'
 import { testedSqliteQueue } from '../../support/sqlite.ts'
 
 testQueue('a SQLite file', () => testedSqliteQueue())
-testDurableQueue('a SQLite file', () => testedSqliteQueue())

@@ -1,10 +1,10 @@
-import fs, { cpSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
+import { cpSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { StatementSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 import { needs } from '../../support/needs.ts'
+import { throwing } from '../../support/throwing.ts'
 import {
   bodiesIn,
   bodiesOf,
@@ -12,6 +12,7 @@ import {
   hurryTime,
   jobOf,
   newFile,
+  replaceInFs,
   setUp,
   sideFilesOf,
   truncateWal,
@@ -19,27 +20,11 @@ import {
   work,
 } from './set-up.ts'
 
-function replaceInFs(name: 'readFileSync' | 'statSync', fake: () => never | string): void {
-  const spy = vi.spyOn(fs, name).mockImplementation(fake as never)
-  syncBuiltinESMExports()
-  onTestFinished(() => {
-    spy.mockRestore()
-    syncBuiltinESMExports()
-  })
-}
-
 type Set = ReturnType<typeof setUp>
 
 describe('a file that cannot be used is refused when the queue is created', () => {
-  function refusal(path: string): string {
-    try {
-      sqliteQueue({ path })
-    } catch (error) {
-      expect(error).toEqual(unavailable)
-      expect((error as Error).message).toContain(path)
-      return (error as Error).message
-    }
-    throw new Error('it was not refused')
+  function expectRefusal(path: string, found: string): void {
+    for (const expected of [unavailable, path, found]) expect(() => sqliteQueue({ path })).toThrow(expected)
   }
 
   /** Changes a file that a queue has created. */
@@ -73,7 +58,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
     await prepare(set)
     hurryTime()
 
-    expect(refusal(set.path)).toContain(found)
+    expectRefusal(set.path, found)
   })
 
   it('one that is mounted alone, as a container may do it: its WAL would lie elsewhere', needs('Linux'), async () => {
@@ -82,7 +67,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
     const escaped = path.replace(' ', '\\040')
 
     replaceInFs('readFileSync', () => `29 28 8:1 /jobs.db ${escaped} rw,relatime - ext4 /dev/sda rw\n`)
-    expect(refusal(path)).toContain('mount')
+    expectRefusal(path, 'mount')
 
     replaceInFs('readFileSync', () => `29 28 8:1 ${escaped} /elsewhere rw,relatime - ext4 /dev/sda rw\n`)
     await sqliteQueue({ path }).close({ graceMs: 0 })
@@ -91,9 +76,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
   it('but none is where the system lists neither mounts nor locks', async () => {
     const { open } = setUp()
     await open().close({ graceMs: 0 })
-    replaceInFs('readFileSync', () => {
-      throw new Error('ENOENT')
-    })
+    replaceInFs('readFileSync', throwing('ENOENT'))
 
     const queue = open()
     await queue.push([jobOf()])
@@ -105,7 +88,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
     const spy = vi.spyOn(process, 'getBuiltinModule').mockReturnValue({ DatabaseSync: class {} })
     onTestFinished(() => spy.mockRestore())
 
-    expect(refusal(newFile())).toContain('has no SQLite')
+    expectRefusal(newFile(), 'has no SQLite')
   })
 })
 
@@ -152,7 +135,7 @@ describe('a file that goes away', needs('POSIX'), () => {
       await queue.push([jobOf('after')])
 
       expect(bodiesIn(path)).toEqual(kept)
-      expect(fs.existsSync(`${path}-wal`)).toBe(true)
+      expect(existsSync(`${path}-wal`)).toBe(true)
       if (what.includes('side')) expect(sideFilesOf(path)).not.toEqual(before)
     },
   )

@@ -1,7 +1,8 @@
 /** What the tests of a queue in a SQLite file share: files, queues on them, damage, and processes that use them. */
 
-import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, truncateSync, writeSync } from 'node:fs'
+import fs, { closeSync, mkdtempSync, openSync, readdirSync, truncateSync, writeSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -29,10 +30,10 @@ export { bodiesOf, complete as done, jobOf, work } from '../../support/queues.ts
 export const HOURS_3 = 3 * 60 * 60_000
 export const unavailable = expect.objectContaining({ name: 'HooklineError', code: 'queue_unavailable' })
 
-/** A path in a folder that is removed when the test ends. */
-export function newFile(): string {
+/** A path in a folder that is removed when the test ends or, with `afterAll`, the suite. */
+export function newFile(atEnd: (remove: () => Promise<void>) => void = onTestFinished): string {
   const directory = mkdtempSync(join(tmpdir(), 'hookline-queue-'))
-  onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 9 }))
+  atEnd(() => rm(directory, { recursive: true, force: true, maxRetries: 9 }))
   return join(directory, 'jobs.db')
 }
 
@@ -127,6 +128,17 @@ export function sideFilesOf(path: string): string[] {
   return readdirSync(dirname(path)).filter((name) => name.startsWith(`${basename(path)}-owner-`))
 }
 
+/** Replaces a function of `node:fs` while a test runs. */
+export function replaceInFs(name: 'readFileSync' | 'fdatasync', fake: (...given: never[]) => unknown) {
+  const spy = vi.spyOn(fs, name).mockImplementation(fake as never)
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    spy.mockRestore()
+    syncBuiltinESMExports()
+  })
+  return spy
+}
+
 /** The bodies of all jobs in a file, over another connection. Sorted. */
 export function bodiesIn(path: string): string[] {
   const database = new DatabaseSync(path, { timeout: 10_000 })
@@ -166,14 +178,6 @@ export function damagePage(path: string, database: DatabaseSync, table: string):
   const file = openSync(path, 'r+')
   writeSync(file, Buffer.alloc(size, 0xff), 0, size, (Number(page?.pageno) - 1) * size)
   closeSync(file)
-}
-
-/** Has this process lose the lock on its side file, as a copy of it does; the first look after that is in `look`. */
-export async function loseLock(path: string, look: () => Promise<unknown>): Promise<void> {
-  readFileSync(join(dirname(path), sideFilesOf(path)[0] ?? ''))
-  const later = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000)
-  await look()
-  later.mockRestore()
 }
 
 export function start(path: string, what: string, count = '0', under: readonly string[] = []) {

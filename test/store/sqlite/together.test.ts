@@ -1,5 +1,4 @@
-import fs, { readdirSync, symlinkSync } from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
+import { readdirSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { StatementSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -7,7 +6,7 @@ import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 import type { Outcome } from '../../../src/store/queue-types.ts'
 import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
-import { bodiesOf, jobOf, setUp, sideFilesOf, work } from './set-up.ts'
+import { bodiesOf, jobOf, replaceInFs, setUp, sideFilesOf, work } from './set-up.ts'
 
 describe('queues of one file in one process', () => {
   it('share a side file and the commits of calls that are made together', async () => {
@@ -110,12 +109,7 @@ describe('calls that share a commit', () => {
     const { open, connect } = setUp()
     const queue = open()
     await queue.push([jobOf('first')])
-    const sync = vi.spyOn(fs, 'fdatasync').mockImplementation(() => {}) // A disk that does not answer.
-    syncBuiltinESMExports()
-    onTestFinished(() => {
-      sync.mockRestore()
-      syncBuiltinESMExports()
-    })
+    const sync = replaceInFs('fdatasync', () => {}) // A disk that does not answer.
     const stored = vi.fn()
     const push = queue.push([jobOf('second')]).then(stored)
     const isCommitted = () => connect().prepare('SELECT count(*) AS n FROM hookline_queue_jobs').get()?.n === 2
