@@ -4,9 +4,9 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import type { Outcome, Queue } from '../../src/store/queue-types.ts'
+import { jobOf } from '../support/queues.ts'
 
 const complete = async (): Promise<Outcome> => ({ complete: true })
-const jobOf = () => ({ id: randomUUID(), body: new Uint8Array(1) })
 
 /** The values of an argument that are wrong, and what the error must name. */
 type Wrong = readonly [name: string, ...values: unknown[]]
@@ -32,6 +32,17 @@ const CALLS: Readonly<Record<string, readonly [call: (queue: Queue, wrong: never
     (queue, wrong) => queue.deadLetters(wrong),
     ['limit', { limit: 0 }, { limit: 1.5 }],
     ['after', { after: 'the last' }],
+  ],
+  'a page of the log': [
+    (queue, wrong) => queue.log?.list(wrong),
+    ['since', { since: new Date(nan) }],
+    ['until', { until: new Date(nan) }, { until: '2026-01-15' }],
+    ['maxBytes', { maxBytes: 0 }],
+  ],
+  'a history': [
+    (queue, wrong) => queue.work(complete, { concurrency: 1, history: wrong }),
+    ['maxAgeMs', {}, { maxAgeMs: 0 }],
+    ['maxBytes', { maxAgeMs: 1, maxBytes: 0 }],
   ],
   'ids to redrive': [(queue, wrong) => queue.redrive(wrong), BAD_IDS],
   'ids to drop': [(queue, wrong) => queue.drop(wrong), BAD_IDS],
@@ -61,10 +72,9 @@ describe.each(Object.entries(CALLS))('%s', (_what, [call, ...wrong]) => {
   )
 })
 
-it('a second handler is refused, and one of a queue that is closed', async () => {
-  const [queue, closed] = [memoryQueue(), memoryQueue()]
+it('a second handler is refused', async () => {
+  const queue = memoryQueue()
   queue.work(complete, { concurrency: 1 })
   expect(() => queue.work(complete, { concurrency: 1 })).toThrow(/already has a handler/)
-  await Promise.all([queue, closed].map((each) => each.close({ graceMs: 0 })))
-  expect(() => closed.work(complete, { concurrency: 1 })).toThrow(/closed/)
+  await queue.close({ graceMs: 0 })
 })

@@ -83,10 +83,8 @@ export function testEncryption({ open, read, remove, inbox: more, rewritesLog }:
 
   it('stores no text of a body, a header, an error or the name of a handler', async () => {
     const texts = [BODY, HEADER, ERROR, HANDLER]
-
     const plain = await leaveMessages(newName())
     const encrypted = await leaveMessages(newName(), { keys: [k1] })
-
     expect(textsIn(plain, texts)).toEqual(texts)
     expect(textsIn(encrypted, [...texts, 'hookline":1'])).toEqual([])
   })

@@ -13,7 +13,7 @@ import { createReceiver } from '../../src/receive/create-receiver.ts'
 import type { DeadLetterMessage } from '../../src/receive/stored-message.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import { type EncryptionKey, encryptQueue, readSeals, type Seals } from '../../src/store/encryption.ts'
-import type { ClaimedJob, Completion, HandleJob, Job, Queue, WorkOptions } from '../../src/store/queue-types.ts'
+import type { ClaimedJob, Completion, HandleJob, Job, Queue, Room, WorkOptions } from '../../src/store/queue-types.ts'
 import { capture, fixtures, type ManualClock, manualClock } from '../../src/testing.ts'
 import { testQueue } from '../contracts/queue.ts'
 import { testedMemoryQueue } from '../support/memory.ts'
@@ -270,7 +270,7 @@ test('whether a job runs alone is decided by its retry state', async () => {
   expect(options.room).toBeUndefined()
 })
 
-test('a state that is saved while a message is handled is sealed', async () => {
+test('a state that is saved while a message is handled is sealed, and kept where it cannot be opened', async () => {
   const { handle, claim } = setUpWork([k1])
   const job = await claim(fixtures.page)
   const { retryState } = (await handle(job, signal, undefined, begin)) as { retryState: Uint8Array }
@@ -280,6 +280,8 @@ test('a state that is saved while a message is handled is sealed', async () => {
 
   const states = saved.map((state) => [state[0], textOf('retryState', job, state)])
   expect(states).toMatchObject([[0xff, { attempts: 0 }]])
+  const unreadable = await handle({ ...job, id: randomUUID(), retryState }, signal)
+  expect(unreadable).toEqual({ deadLetter: expect.any(String), retryState })
 })
 
 describe('a key that a function returns', () => {
@@ -324,9 +326,24 @@ describe('a key that a function returns', () => {
     watchWarnings()
     const { handle, options, claim } = setUpWork([k1, { id: 'old', key: () => Promise.reject(new Error('disabled')) }])
     const job = await claim(fixtures.track)
-
     expect(options.room?.count()).toBe(0)
     await expect(handle(job, signal)).rejects.toMatchObject({ code: 'queue_unavailable' })
+  })
+
+  it('leaves the room to its owner once it is there', async () => {
+    let room: Room | undefined
+    const work: Queue['work'] = (_handle, options) => {
+      room = options.room
+      return () => {}
+    }
+    const seals = sealsOf({ id: 'kms', key: () => k1.key as Uint8Array })
+    const queue = encryptQueue({ ...memoryQueue(), work }, seals, manualClock())
+    queue.work(() => Promise.reject(), { concurrency: 9, room: { count: () => 2, nextAt: () => new Date(5) } })
+    expect(room?.count()).toBe(0)
+
+    await seals.waitToOpen()
+
+    expect([room?.count(), room?.nextAt()]).toEqual([2, new Date(5)])
   })
 
   it('must return 32 bytes', async () => {

@@ -71,7 +71,8 @@ describe('the dead letters of an inbox', () => {
   it('are counted by their reasons, also all and by ids', async () => {
     const { receiver } = await failMessages()
     const count = (which: 'all' | string[]) => receiver.redrive(which as 'all', { dryRun: true })
-    const [first] = await receiver.deadLetters()
+    const [first, ...others] = await receiver.deadLetters({ maxBytes: 1 })
+    expect(others).toEqual([])
     expect(await count('all')).toEqual({ count: 4, reasons: { handler_failed: 3, body_not_json: 1 } })
     expect(await count([first?.id ?? ''])).toEqual({ count: 1, reasons: { handler_failed: 1 } })
     expect(await count([])).toEqual({ count: 0, reasons: {} })
@@ -89,6 +90,7 @@ describe('the dead letters of an inbox', () => {
   it.each<[string, (receiver: Set['receiver']) => Promise<unknown>, string]>([
     ['an unknown filter', (receiver) => receiver.redrive({ evnt: 'x' } as never), '`event`'],
     ['a filter without any', (receiver) => receiver.redrive({}), "'all'"],
+    ['a filter of what is undefined', (receiver) => receiver.drop({ type: undefined } as never), "'all'"],
     ['nothing', (receiver) => receiver.redrive(undefined as never, { dryRun: true }), "'all'"],
     ['a wrong limit', (receiver) => receiver.deadLetters({ type: 'track', limit: 0 }), 'limit`'],
     ['a wrong handler', (receiver) => receiver.redrive({ handler: '' }), '`redrive: handler`'],

@@ -1,12 +1,13 @@
 /** What createQueue adds to a store: arguments, errors, and the end. How it works is in worker.test.ts. */
 
 import { randomUUID } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import type { CreateQueueOptions } from '../../src/store/arguments.ts'
 import { createQueue } from '../../src/store/create-queue.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
-import type { HandleJob, JobTransaction, Queue, SaveState } from '../../src/store/queue-types.ts'
+import type { HandleJob, JobTransaction, Outcome, Queue, SaveState } from '../../src/store/queue-types.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { testQueue } from '../contracts/queue.ts'
 import { testedMemoryQueue } from '../support/memory.ts'
@@ -24,29 +25,27 @@ describe.each<Manner>([
   testQueue('createQueue', () => testedMemoryQueue(open), { isDurable: manner.isDurable === true, isShared: false })
 })
 
-describe('options', () => {
-  const { store } = watchStore(manualClock())
+const { store } = watchStore(manualClock())
 
-  const verbs = 'push claim finish release nextDueAt counts deadLetters redrive drop jobs remove close'.split(' ')
-  const named = { name: 'orders' }
+const verbs = 'push claim finish release nextDueAt counts deadLetters redrive drop jobs remove close'.split(' ')
+const named = { name: 'orders' }
 
-  // Those that all engines share are tested with the engines.
-  it.each<[string, unknown, unknown]>([
-    ['options', store, undefined],
-    ['nam', store, { nam: 'orders' }],
-    ['name', store, {}],
-    ['pollMs', store, { ...named, pollMs: 0 }],
-    ['logger.error', store, { ...named, logger: {} }],
-    ['store', null, named],
-    ['store', 'jobs.json', named],
-    ...verbs.map((verb): [string, unknown, unknown] => [`store.${verb}`, { ...store, [verb]: undefined }, named]),
-    ['store.leaseMs', { ...store, leaseMs: 2, renew() {} }, named],
-    ['store.renew', { ...store, leaseMs: 3000 }, named],
-  ])('refuses a wrong %s', (name, wrong, options) => {
-    const create = () => createQueue(wrong as QueueStore, options as CreateQueueOptions)
-    expect(create).toThrow(TypeError)
-    expect(create).toThrow(`${name}\``)
-  })
+// Those that all engines share are tested with the engines.
+it.each<[string, unknown, unknown]>([
+  ['options', store, undefined],
+  ['nam', store, { nam: 'orders' }],
+  ['name', store, {}],
+  ['pollMs', store, { ...named, pollMs: 0 }],
+  ['logger.error', store, { ...named, logger: {} }],
+  ['store', null, named],
+  ['store', 'jobs.json', named],
+  ...verbs.map((verb): [string, unknown, unknown] => [`store.${verb}`, { ...store, [verb]: undefined }, named]),
+  ['store.leaseMs', { ...store, leaseMs: 2, renew() {} }, named],
+  ['store.renew', { ...store, leaseMs: 3000 }, named],
+])('createQueue refuses a wrong %s', (name, wrong, options) => {
+  const create = () => createQueue(wrong as QueueStore, options as CreateQueueOptions)
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(`${name}\``)
 })
 
 describe('what a store throws', () => {
@@ -211,13 +210,18 @@ describe('closing', () => {
   it('calls the store no more, and closes it once', async () => {
     const close = vi.fn(() => [])
     const { clock, watched, queue } = setUpQueue({ close })
-    work(queue)
-    await Promise.all([queue.close({ graceMs: 0 }), queue.close({ graceMs: 5 })])
+    const held = Promise.withResolvers<Outcome>()
+    work(queue, () => held.promise)
+    await queue.push([jobOf()])
+    await clock.advance(0)
+    const pausing = queue.pause()
+    await Promise.all([queue.close({ graceMs: 0 }), queue.close({ graceMs: 5 }), pausing])
     const before = watched.claims.length
+    held.resolve(complete)
     queue.resume()
     await queue.drain()
     await clock.advance(60_000)
-    expect([close.mock.calls.length, watched.claims.length - before]).toEqual([1, 0])
+    expect([close.mock.calls.length, watched.claims.length - before, watched.outcomes]).toEqual([1, 0, []])
   })
 
   it('of a store that answers nothing any more ends within a second after the grace', async () => {
@@ -239,12 +243,17 @@ describe('closing', () => {
     ['push in a transaction', undefined, (queue) => queue.push([jobOf()], { db: {} })],
   ])('gives a call under way the grace: %s', async (_what, result, call) => {
     const answer = Promise.withResolvers<never>()
-    const [wait, close] = [() => answer.promise, vi.fn(() => [])]
+    const close = vi.fn(() => [])
+    const wait = async () => {
+      const answered = await answer.promise
+      await nextTurn()
+      expect(close).not.toHaveBeenCalled()
+      return answered
+    }
     const { clock, queue } = setUpQueue({ hasTransactions: true, push: wait, drop: wait, close })
     const called = call(queue)
     const closing = queue.close({ graceMs: 5000 })
     await clock.advance(4999)
-    expect(close).not.toHaveBeenCalled()
     answer.resolve((result && 7) as never)
     expect(await called).toBe(result)
     await closing

@@ -8,17 +8,6 @@ import type { Answer, QueueStore, ReleaseOptions } from '../../src/store/queue-s
 import type { ClaimedJob, Outcome } from '../../src/store/queue-types.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 
-export interface WatchedStore {
-  readonly store: QueueStore
-  readonly claims: number[]
-  readonly released: ({ readonly id: string } & ReleaseOptions)[]
-  /** The outcomes the store was given, whether it failed then or not. */
-  readonly outcomes: Outcome[]
-
-  /** While true, each call rejects. */
-  isAway: boolean
-}
-
 export interface Manner {
   readonly isDurable?: boolean
   readonly leaseMs?: number
@@ -26,10 +15,17 @@ export interface Manner {
 }
 
 /** Creates a store in memory that is durable unless `isDurable` says otherwise: releasing makes jobs due again. */
-export function watchStore(clock: ManualClock, manner: Manner = {}): WatchedStore {
+export function watchStore(clock: ManualClock, manner: Manner = {}) {
   const { isDurable = true, isSlow = false, leaseMs } = manner
   const memory = createMemoryStore({ clock }) as QueueStore
-  const watched: Omit<WatchedStore, 'store'> = { claims: [], released: [], outcomes: [], isAway: false }
+  const watched = {
+    claims: [] as number[],
+    released: [] as ({ readonly id: string } & ReleaseOptions)[],
+    /** What the store was given, whether it failed then or not. */
+    outcomes: [] as Outcome[],
+    /** While true, each call rejects. */
+    isAway: false,
+  }
   let failures = 0
 
   /** The same call, which fails while the store is away. */

@@ -82,16 +82,13 @@ export function testUse(engine: UsedEngine): void {
     const { open } = setUp()
     const first = open('destination')
     expect(() => open('destination')).toThrow(TypeError)
-
     await first.close({ graceMs: 0 })
-
     await open('destination').push([jobOf()])
   })
 
   it.each(engine.names)('a name such as %j is no other one', async (name) => {
     const { open, countAs } = setUp(`${name}-${randomUUID().slice(0, 8)}`)
     await open('inbox').push([jobOf()])
-
     await expect(countAs('destination')).rejects.toMatchObject({ code: 'queue_unavailable' })
     expect(await open('inbox').counts()).toMatchObject({ waiting: 1 })
   })

@@ -1,38 +1,33 @@
 /** What one process pushes wakes another, long before it would look by itself. */
 
 import { randomUUID } from 'node:crypto'
-import { describe, expect, inject, it, onTestFinished } from 'vitest'
-import { bullmqQueue } from '../../src/queues-bullmq.ts'
-import { pgBossQueue } from '../../src/queues-pg-boss.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { needs } from '../support/needs.ts'
-import { createSchema } from '../support/postgres.ts'
 import { createProxy } from '../support/postgres-proxy.ts'
 import { jobOf, work } from '../support/queues.ts'
 import { openProxy } from '../support/redis.ts'
 import { until } from '../support/until.ts'
+import { useServers } from './on-servers.ts'
 
-const redisUrl = inject('redisUrl') ?? ''
-const databaseUrl = inject('databaseUrl') ?? ''
-const onError = (): void => {}
+const { connection, pg, onBullmq, onPgBoss, removeFromRedis } = useServers()
 const pollMs = 600_000 // Longer than any test.
 
 /** Opens a queue that pushes, and one that works through a proxy, which cuts its connections. */
 const openings = {
   async Redis() {
     const name = randomUUID()
-    const proxy = await openProxy(Number(new URL(redisUrl).port || 6379))
+    onTestFinished(() => removeFromRedis(name))
+    const proxy = await openProxy(Number(new URL(connection ?? '').port || 6379))
     onTestFinished(proxy.close)
-    const working = bullmqQueue({ name, connection: `redis://127.0.0.1:${proxy.port}`, pollMs, onError })
-    return { pushing: bullmqQueue({ name, connection: redisUrl, onError }), working, cut: proxy.cut }
+    const working = onBullmq(name, { connection: `redis://127.0.0.1:${proxy.port}`, pollMs })
+    return { pushing: onBullmq(name), working, cut: proxy.cut }
   },
   async PostgreSQL() {
-    const schema = createSchema(databaseUrl)
-    onTestFinished(schema.drop)
-    const proxy = await createProxy(databaseUrl)
+    const name = `Wakes/${randomUUID()}`
+    const proxy = await createProxy(pg.connectionString ?? '')
     onTestFinished(proxy.close)
-    const shared = { name: `Wakes/${randomUUID()}`, schema: schema.name, max: 2, onError }
-    const working = pgBossQueue({ ...shared, connectionString: proxy.url, pollMs })
-    return { pushing: pgBossQueue({ ...shared, connectionString: databaseUrl }), working, cut: proxy.cut }
+    const working = onPgBoss(name, { connectionString: proxy.url, pollMs })
+    return { pushing: onPgBoss(name), working, cut: proxy.cut }
   },
 }
 

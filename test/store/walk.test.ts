@@ -180,9 +180,7 @@ describe('an inbox with large messages', () => {
     ['handled message', 'keep', (receiver) => readAll(receiver.history({ limit: 1 }))],
   ])('asks its engine for no more than one %s when that is the limit', async (_what, fate, run) => {
     const { receiver, pages } = await storeLarge(inMemory, fate)
-
     await run(receiver)
-
     expect(pages).toEqual([expect.any(Number)])
     expect(pages[0]).toBeLessThan(2 * LARGE)
   })

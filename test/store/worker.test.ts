@@ -62,34 +62,28 @@ function setUp({ pollMs, change = () => ({}), ...manner }: Setup = {}) {
   }
 }
 
-/** `opened` resolves once `open` is called. */
-function gate() {
-  const { promise: opened, resolve } = Promise.withResolvers<void>()
-  return { opened, open: () => resolve() }
-}
-
 /** A store whose claims are on their way until `open` is called; `asked` resolves when there is one. */
 function setUpGated(change: Partial<QueueStore> = {}) {
-  const [asked, answered] = [gate(), gate()]
+  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const gated = (store: QueueStore): Partial<QueueStore> => ({
     async claim(limit) {
       const claims = await store.claim(limit)
-      asked.open()
-      await answered.opened
+      asked.resolve()
+      await answered.promise
       return claims
     },
     ...change,
   })
-  return { ...setUp({ change: gated }), asked: asked.opened, open: answered.open }
+  return { ...setUp({ change: gated }), asked: asked.promise, open: answered.resolve }
 }
 
 it('a store whose calls take effect in their order is asked for more when handlers have ended, for twice as many as are handled at a time at most', async () => {
-  const recorded = gate()
+  const recorded = Promise.withResolvers<void>()
   const change = (store: QueueStore): Partial<QueueStore> => ({
     isOrdered: true,
     finish(claim, outcome) {
       void store.finish(claim, outcome)
-      return recorded.opened
+      return recorded.promise
     },
   })
   const { watched, worker, push, work, seen } = setUp({ change })
@@ -100,7 +94,7 @@ it('a store whose calls take effect in their order is asked for more when handle
 
   expect([seen.length, watched.claims.slice(0, 2)]).toEqual([6, [3, 3]])
 
-  recorded.open()
+  recorded.resolve()
   await worker.drain()
   expect(seen).toHaveLength(10)
 })
@@ -142,7 +136,7 @@ describe('a store that claims the next job in the step that completes one', () =
   })
 
   it('gets back, unhandled, what was on its way at a pause', async () => {
-    const { opened, open } = gate()
+    const { promise: opened, resolve: open } = Promise.withResolvers<void>()
     const { next, clock, watched, worker, push, work, seen } = setUpNext(opened)
     const jobs = jobsOf(2)
     await push(...jobs)
@@ -395,7 +389,7 @@ describe('leases', () => {
   })
 
   it('are not renewed again while a renewal is on its way, nor after close, which waits for it', async () => {
-    const { opened, open } = gate()
+    const { promise: opened, resolve: open } = Promise.withResolvers<void>()
     const { clock, watched, worker, push, work, renewals } = setUpLeases(() => opened)
     work(never)
     await push(jobOf())
@@ -410,6 +404,20 @@ describe('leases', () => {
 
     await clock.advance(10_000)
     expect([watched.released.length, renewals.length, clock.timers]).toEqual([1, 1, 0])
+  })
+
+  it('that were lost are remembered of the last thousand jobs', async () => {
+    const { clock, push, work, block, seen } = setUpLeases()
+    const held = Promise.withResolvers<Outcome>()
+    work(() => (seen.length > 1_001 ? complete : held.promise), 1_001)
+    await push(...jobsOf(1_001))
+    await clock.advance(500)
+
+    await block(2500)
+    held.resolve({ retryAt: new Date(clock.now()) })
+    await clock.advance(0)
+
+    expect(seen.slice(1_001).map(({ blockedMs }) => blockedMs)).toEqual([undefined, ...Array(1_000).fill(2000)])
   })
 
   it.each([

@@ -7,6 +7,7 @@ import type { Platform, PlatformOptions } from '../../src/testing/platform/platf
 import { startPlatform } from '../../src/testing/platform/start-platform.ts'
 import type { EndpointOptions } from '../../src/testing/scripted-endpoint.ts'
 import { listen } from '../send/set-up.ts'
+import { errorOf } from './post.ts'
 
 const SECRET = 'the secret of a platform'
 const HOURS = 3_600_000
@@ -27,11 +28,7 @@ async function post(platform: Platform, batch: readonly unknown[], writeKey = pl
 
 const track = (event: string, more: object = {}): object => ({ type: 'track', userId: 'user-1', event, ...more })
 
-const failureOf = (work: Promise<unknown>): Promise<string> =>
-  work.then(
-    () => 'It was delivered.',
-    (error: Error) => error.message,
-  )
+const failureOf = async (work: Promise<unknown>) => (await errorOf(work)).message
 
 describe('a message that is delivered', () => {
   it('comes from a released client', async () => {

@@ -1,6 +1,7 @@
 /** Posts a body with undici, as the sender does, one connection a request. */
 
 import { type Dispatcher, getGlobalDispatcher, request } from 'undici'
+import { expect } from 'vitest'
 
 interface PostOptions {
   readonly headers?: Record<string, string | string[]>
@@ -17,9 +18,7 @@ export async function post(url: string, body = '{}', options: PostOptions = {}) 
 /** What a promise rejects with, which it must. */
 export async function errorOf(promise: Promise<unknown>): Promise<Error & { code?: string }> {
   return promise.then(
-    (value) => {
-      throw new Error(`It resolved to ${JSON.stringify(value)}.`)
-    },
+    (value) => expect.fail(`It resolved to ${JSON.stringify(value)}.`),
     (error) => error,
   )
 }

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createQueue } from '../../src/store/create-queue.ts'
 import { createMemoryStore, type MemoryQueueOptions } from '../../src/store/memory/memory-store.ts'
 import type { LogStore, MarkStore, QueueStore } from '../../src/store/queue-store.ts'
-import type { ClaimedJob, Job, Outcome, Queue } from '../../src/store/queue-types.ts'
+import type { ClaimedJob, HandleJob, Job, Outcome, Queue } from '../../src/store/queue-types.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { bytes, complete, type TestedQueue, text } from '../../src/testing/test-queue/context.ts'
 
@@ -105,6 +105,9 @@ const inMarks = (change: (marks: MarkStore) => Partial<MarkStore>): Fault => ({
 const inLog = (change: (log: LogStore) => Partial<LogStore>): Fault =>
   inStore('log', (log) => ({ ...log, ...change(log) }))
 
+const handles = (change: (handle: HandleJob) => HandleJob): Fault =>
+  inQueue('work', (work) => (handle, how) => work(change(handle), how))
+
 const pushes = (change: (job: Job) => Job): Fault => inStore('push', (push) => (jobs) => push(jobs.map(change)))
 
 const claimsAs = (change: (claim: Claim) => Partial<ClaimedJob>): Fault =>
@@ -157,13 +160,15 @@ const remembersFinished = (change: (store: Store, ids: Set<string>) => Partial<S
 
 const IGNORES_GROUPS = pushes(({ group, ...job }) => job)
 const SAVES_NOTHING = inStore('save', () => () => {})
-const REJECTED_IS_DEAD = inQueue(
-  'work',
-  (work) => (handle, how) => work((...claimed) => handle(...claimed).catch(() => ({ deadLetter: 'no' })), how),
+const REJECTED_IS_DEAD = handles(
+  (handle) =>
+    (...given) =>
+      handle(...given).catch(() => ({ deadLetter: 'no' })),
 )
-const NEVER_ABORTS = inQueue(
-  'work',
-  (work) => (handle, how) => work((job, _, ...rest) => handle(job, new AbortController().signal, ...rest), how),
+const NEVER_ABORTS = handles(
+  (handle) =>
+    (job, _, ...rest) =>
+      handle(job, new AbortController().signal, ...rest),
 )
 const KNOWS_ITS_OWN = remembersFinished((store, own) => ({
   push: (jobs) => store.push(jobs.filter(({ id }) => !own.has(id))),
@@ -195,9 +200,10 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   ),
   'retry: a handler that rejects the first time is retried after a second, without a state': REJECTED_IS_DEAD,
   'retry: a handler that resolves to undefined is retried after two seconds, then four, with the state the job had':
-    inQueue(
-      'work',
-      (work) => (handle, how) => work(async (...claimed) => (await handle(...claimed)) ?? complete(), how),
+    handles(
+      (handle) =>
+        async (...given) =>
+          (await handle(...given)) ?? complete(),
     ),
 
   'dead letters: are listed with body, reason, retryState and time, oldest first': finishes(

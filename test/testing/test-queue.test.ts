@@ -34,9 +34,7 @@ test('a test fails without the other queue that it needs', async () => {
 test('a test that fails closes its queue, and disposes of it', async () => {
   const tested = { ...create(), dispose: vi.fn(async () => {}) }
   const durable = testQueue(() => tested).find(({ name }) => name.startsWith('durable: '))
-
   await expect(durable?.run()).rejects.toBeInstanceOf(AssertionError)
-
   expect(tested.dispose).toHaveBeenCalledOnce()
   await expect(tested.queue.counts()).rejects.toMatchObject({ code: 'shutting_down' })
 })

@@ -13,12 +13,9 @@ const redisUrl = inject('redisUrl')
 const POLL_MS = 5
 
 describe('on Redis', needs('Redis'), () => {
-  let redis: Redis
+  const redis = new Redis(redisUrl ?? '', { lazyConnect: true })
 
-  beforeAll(() => {
-    redis = new Redis(redisUrl ?? '')
-    vi.useFakeTimers({ toFake: ['Date'] })
-  })
+  beforeAll(() => void vi.useFakeTimers({ toFake: ['Date'] }))
 
   afterAll(() => {
     redis.disconnect()

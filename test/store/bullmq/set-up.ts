@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { Queue as Engine } from 'bullmq'
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, inject, vi } from 'vitest'
+import { afterAll, afterEach, inject, vi } from 'vitest'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues-bullmq.ts'
 import type { Queue } from '../../../src/store/queue-types.ts'
 import { removeQueue } from '../../support/redis.ts'
@@ -11,11 +11,7 @@ import { removeQueue } from '../../support/redis.ts'
 export function useRedis() {
   const connection = inject('redisUrl') ?? ''
   const open: { readonly queues: Queue[]; readonly engine: Engine }[] = []
-  let redis: Redis
-
-  beforeAll(() => {
-    redis = new Redis(connection)
-  })
+  const redis = new Redis(connection, { lazyConnect: true })
 
   afterEach(async () => {
     vi.restoreAllMocks()
@@ -29,9 +25,7 @@ export function useRedis() {
   afterAll(() => redis.disconnect())
 
   return {
-    get redis() {
-      return redis
-    },
+    redis,
     setUp(options: Partial<BullmqQueueOptions> = {}) {
       const name = randomUUID()
       const errors: unknown[] = []

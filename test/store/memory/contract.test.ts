@@ -106,6 +106,20 @@ describe('the bounds of a queue in memory', () => {
   })
 })
 
+it('a small body that stays keeps no others in memory', async () => {
+  const { clock, queue, work } = setUp()
+  const outcomes: Outcome[] = [
+    { complete: true, log: Buffer.from('a') },
+    { deadLetter: 'no' },
+    { retryAt: new Date(8e15) },
+  ]
+  work(() => outcomes.shift() ?? done, 1)
+  await queue.push(['a', 'b', 'c'].map((body) => jobWith(body)))
+  await clock.advance(0)
+  const kept = [...((await queue.log?.list()) ?? []), ...(await queue.deadLetters()), ...(await queue.close())]
+  expect(kept.map(({ body }) => body.buffer.byteLength)).toEqual([1, 1, 1])
+})
+
 describe('the time of a queue in memory', () => {
   it('is one timer, for the earliest, and none when nothing waits or nobody works', async () => {
     const { clock, queue, work } = setUp()
@@ -138,21 +152,16 @@ describe('the time of a queue in memory', () => {
 })
 
 describe('what a queue in memory returns when it is closed', () => {
-  it('has the time until which it should wait, when that is still to come', async () => {
-    const { clock, queue, work } = setUp()
-    work(() => ({ retryAt: new Date(clock.now() + 9000) }))
-    const [retried, passed] = [jobOf(), jobOf(1, { notBefore: new Date(clock.now() - 1000) })]
-    await queue.push([retried])
-    await queue.drain()
-    const { queue: idle } = setUp()
-    await idle.push([passed])
-    expect(await queue.close({ graceMs: 0 })).toEqual([{ ...retried, notBefore: new Date(clock.now() + 9000) }])
-    const [left] = await idle.close({ graceMs: 1000 })
-    expect(left).toEqual({ id: passed.id, body: passed.body })
-    expect(left?.body).toBe(passed.body) // It is what was given, not a copy.
+  it('has no time until which it should wait where that is over, and the body that was given', async () => {
+    const { clock, queue } = setUp()
+    const { id, body } = jobOf()
+    await queue.push([{ id, body, notBefore: new Date(clock.now() - 1000) }])
+    const [left] = await queue.close({ graceMs: 1000 })
+    expect(left).toEqual({ id, body })
+    expect(left?.body).toBe(body)
   })
 
-  it('has what fails during the grace, without waiting for its retry', async () => {
+  it('has what fails during the grace, with the time of its retry, and does not wait for it', async () => {
     const { queue, work, clock } = setUp()
     const held = Promise.withResolvers<Outcome>()
     work(() => held.promise)

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createReceiver } from '../../../src/index.ts'
 import { type PgBossQueueOptions, pgBossQueue } from '../../../src/queues-pg-boss.ts'
 import type { InboxOptions } from '../../../src/receive/inbox-options.ts'
@@ -11,19 +11,15 @@ import type { BatchHandler } from '../../../src/receive/message-batches.ts'
 import type { Handler } from '../../../src/receive/selection.ts'
 import { fixtures, signedRequest } from '../../../src/testing.ts'
 import { needs } from '../../support/needs.ts'
-import { createSchema, type Schema } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
-
-const connectionString = inject('databaseUrl') as string
+import { databaseUrl as connectionString, useSchema } from './set-up.ts'
 
 describe('handlers in a transaction', needs('PostgreSQL'), () => {
-  let schema: Schema
-  let pool: pg.Pool
+  const schema = useSchema()
+  const pool = new pg.Pool({ connectionString })
   const open: { close(): Promise<unknown> }[] = []
 
   beforeAll(async () => {
-    schema = createSchema(connectionString)
-    pool = new pg.Pool({ connectionString })
     const first = pgBossQueue({ name: 'any', connectionString, schema: schema.name })
     await first.deadLetters() // It creates the schema.
     await first.close({ graceMs: 0 })
@@ -33,10 +29,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     await Promise.all(open.splice(0).map((each) => each.close()))
     await schema.run('TRUNCATE schema.effects')
   })
-  afterAll(async () => {
-    await pool.end()
-    await schema.drop()
-  })
+  afterAll(() => pool.end())
 
   const effects = async () => (await schema.run('SELECT id FROM schema.effects')).map(({ id }) => id)
 
@@ -86,9 +79,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     const { receiver, start, expectEffects } = setUp({ retries: [] })
     receiver.on('track', write, { name: 'one' })
     receiver.on('track', (...given) => Promise.all([write(...given), write(...given)]))
-
     await start()
-
     await expectEffects('m', 'm', 'm')
   })
 
@@ -126,9 +117,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
   ])('%s leave nothing of a message that becomes a dead letter', async (_what, handler, more) => {
     const { receiver, start, deadLetter } = setUp({ retries: [] })
     receiver.on('track', write, { name: 'first' }).on('track', handler, { name: 'second' })
-
     await start()
-
     expect(await deadLetter()).toMatchObject({ reason: 'handler_failed', ...more })
     expect(await effects()).toEqual([])
   })

@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
 import pg from 'pg'
-import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { PgBossQueueOptions } from '../../../src/queues-pg-boss.ts'
-import { pgBossQueue } from '../../../src/queues-pg-boss.ts'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { type PgBossQueueOptions, pgBossQueue } from '../../../src/queues-pg-boss.ts'
 import type { Job, Queue } from '../../../src/store/queue-types.ts'
 import { needs } from '../../support/needs.ts'
-import type { Schema } from '../../support/postgres.ts'
 import { createProxy } from '../../support/postgres-proxy.ts'
 import { jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
@@ -36,11 +34,7 @@ function create(options: Partial<PgBossQueueOptions>): Queue {
 }
 
 describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL'), () => {
-  const schemaOf = useSchema()
-  let schema: Schema
-  beforeAll(() => {
-    schema = schemaOf()
-  })
+  const schema = useSchema()
 
   it('starts in several processes at once, in a schema that is not there yet', async () => {
     const name = randomUUID()
@@ -144,10 +138,5 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
 
 /** A backoff may have to pass first. */
 async function untilPushed(queue: Queue, job: Job): Promise<void> {
-  await until(() =>
-    queue
-      .push([job])
-      .then(() => true)
-      .catch(() => false),
-  )
+  await until(async () => (await Promise.allSettled([queue.push([job])]))[0].status === 'fulfilled')
 }

@@ -6,13 +6,11 @@ import { secondsOf } from '../../../src/store/pg-boss/pg-boss-tables.ts'
 
 const clock = { ...systemClock, now: () => 5.5 }
 
-describe('a row of pg-boss', () => {
-  it('waits for times as PostgreSQL takes them', () => {
-    const until = [0, 5, 6, 1005.5].map((at) => secondsUntil(new Date(at), clock))
-    expect(until).toEqual([0, 0, 0.001, 1])
-    expect(secondsUntil(new Date(8.64e15), clock)).toBe(100 * 365 * 24 * 60 * 60)
-    expect([secondsOf(1), secondsOf(2000), secondsOf(Number.MAX_SAFE_INTEGER)]).toEqual([1, 2, 2 ** 31 - 1])
-  })
+it('a row waits for times as PostgreSQL takes them', () => {
+  const until = [0, 5, 6, 1005.5].map((at) => secondsUntil(new Date(at), clock))
+  expect(until).toEqual([0, 0, 0.001, 1])
+  expect(secondsUntil(new Date(8.64e15), clock)).toBe(100 * 365 * 24 * 60 * 60)
+  expect([secondsOf(1), secondsOf(2000), secondsOf(Number.MAX_SAFE_INTEGER)]).toEqual([1, 2, 2 ** 31 - 1])
 })
 
 describe('an error of PostgreSQL', () => {

@@ -13,44 +13,39 @@ import { type Decide, work } from '../../support/queues.ts'
 
 export const databaseUrl: string = inject('databaseUrl') ?? ''
 
-export function useSchema() {
-  let schema: Schema | undefined
-  beforeAll(() => {
-    schema = createSchema(databaseUrl)
-  })
-  afterAll(() => schema?.drop())
-  return () => schema as Schema
+export function useSchema(): Schema {
+  const schema = createSchema(databaseUrl)
+  afterAll(schema.drop)
+  return schema
 }
 
 export function useVirtualBoss() {
   const schema = useSchema()
   let virtual: VirtualBoss | undefined
   beforeAll(async () => {
-    virtual = await startVirtualBoss(databaseUrl, schema())
+    virtual = await startVirtualBoss(databaseUrl, schema)
   })
   afterAll(() => virtual?.stop())
 
   return {
-    get schema() {
-      return schema()
-    },
+    schema,
     get virtual() {
       return virtual as VirtualBoss
     },
     createStore() {
       const { boss, clock } = virtual as VirtualBoss
-      const settings = readOptions({ name: randomUUID(), boss, clock, schema: schema().name })
+      const settings = readOptions({ name: randomUUID(), boss, clock, schema: schema.name })
       const connection = new Connection(settings, (opened) => prepareQueues(opened, settings))
       return { name: settings.name, store: new PgBossStore(connection, settings) }
     },
     setUp(options: Partial<PgBossQueueOptions> = {}) {
       const { boss, clock, now, advance, refresh } = virtual as VirtualBoss
-      const { name: schemaName, run } = schema()
+      const { run } = schema
       const name = randomUUID()
       const another = (more: Partial<PgBossQueueOptions> = {}) => {
         const errors: unknown[] = []
         const onError = (error: unknown) => errors.push(error)
-        const queue = pgBossQueue({ name, boss, clock, schema: schemaName, pollMs: 20, onError, ...options, ...more })
+        const queue = pgBossQueue({ name, boss, clock, schema: schema.name, pollMs: 20, onError, ...options, ...more })
         onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
         return { queue, errors, work: (decide: Decide, concurrency?: number) => work(queue, decide, concurrency) }
       }

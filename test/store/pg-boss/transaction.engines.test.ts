@@ -4,17 +4,15 @@ import { randomUUID } from 'node:crypto'
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { fromKysely } from 'pg-boss'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { TrackMessage } from '../../../src/protocol/message.ts'
 import { pgBossQueue } from '../../../src/queues-pg-boss.ts'
 import { createDestination } from '../../../src/send/create-destination.ts'
 import type { Queue } from '../../../src/store/queue-types.ts'
 import { capture, fixtures } from '../../../src/testing.ts'
 import { needs } from '../../support/needs.ts'
-import { createSchema, type Schema } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
-
-const databaseUrl = inject('databaseUrl') as string
+import { databaseUrl, useSchema } from './set-up.ts'
 
 type Run = (statement: string, values?: unknown[]) => Promise<unknown>
 
@@ -22,24 +20,16 @@ type Run = (statement: string, values?: unknown[]) => Promise<unknown>
 type InTransaction = (make: (db: object, run: Run) => Promise<unknown>) => Promise<void>
 
 describe('a message in a transaction of the caller', needs('PostgreSQL'), () => {
-  let schema: Schema
-  let pool: pg.Pool
-  let kysely: Kysely<object>
+  const schema = useSchema()
+  const pool = new pg.Pool({ connectionString: databaseUrl })
+  const kysely = new Kysely<object>({ dialect: new PostgresDialect({ pool }) })
   const open: { close(options: { readonly graceMs: number }): Promise<unknown> }[] = []
 
-  beforeAll(async () => {
-    schema = createSchema(databaseUrl)
-    pool = new pg.Pool({ connectionString: databaseUrl })
-    kysely = new Kysely({ dialect: new PostgresDialect({ pool }) })
-    await createQueue().deadLetters() // It creates the schema.
-  })
+  beforeAll(() => createQueue().deadLetters()) // It creates the schema.
   afterEach(async () => {
     for (const each of open.splice(0)) await each.close({ graceMs: 0 })
   })
-  afterAll(async () => {
-    await kysely.destroy() // Ends the pool, too.
-    await schema.drop()
-  })
+  afterAll(() => kysely.destroy()) // Ends the pool, too.
 
   function createQueue(name: string = randomUUID()): Queue {
     const queue = pgBossQueue({ name, connectionString: databaseUrl, schema: schema.name, pollMs: 20 })

@@ -57,7 +57,6 @@ describe('a file that cannot be used is refused when the queue is created', () =
     const set = setUp({ isWhole: false })
     await prepare(set)
     hurryTime()
-
     expectRefusal(set.path, found)
   })
 
@@ -87,7 +86,6 @@ describe('a file that cannot be used is refused when the queue is created', () =
   it('on a runtime that has the names of node:sqlite alone', () => {
     const spy = vi.spyOn(process, 'getBuiltinModule').mockReturnValue({ DatabaseSync: class {} })
     onTestFinished(() => spy.mockRestore())
-
     expectRefusal(newFile(), 'has no SQLite')
   })
 })
@@ -156,11 +154,9 @@ describe('a file that goes away', needs('POSIX'), () => {
 
   it('with what was in its WAL, which is truncated: a call is refused, and nothing is lost that is acknowledged after', async () => {
     const { path, queue } = await truncateWal()
-
     await expect(queue.push([jobOf('refused')])).rejects.toThrow('truncated')
     await queue.push([jobOf('after')])
     await queue.close({ graceMs: 0 })
-
     expect(bodiesIn(path)).toEqual(['after', 'before'])
   })
 
@@ -188,24 +184,9 @@ describe('a file that others use too', () => {
   it('for something else keeps their tables and their version', async () => {
     const { connect, open } = setUp()
     connect().exec('CREATE TABLE theirs (a); INSERT INTO theirs VALUES (5); PRAGMA user_version = 7')
-
     await open().push([jobOf()])
-
     expect(connect().prepare('SELECT a FROM theirs').all()).toEqual([{ a: 5 }])
     expect(connect().prepare('PRAGMA user_version').get()).toEqual({ user_version: 7 })
-  })
-
-  it('for queues of other names keeps their jobs apart', async () => {
-    const { open } = setUp()
-    const [orders, users] = [open({ name: 'orders' }), open({ name: 'users' })]
-    const job = jobOf('the same id')
-    await Promise.all([orders.push([job]), users.push([job, jobOf('another')])])
-
-    const seen = work(users)
-    await users.drain()
-
-    expect(bodiesOf(seen).sort()).toEqual(['another', 'the same id'])
-    expect(await orders.counts()).toMatchObject({ waiting: 1 })
   })
 
   it('and one of whom keeps it locked: a push is refused, and one after that is accepted', async () => {

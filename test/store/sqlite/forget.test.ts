@@ -132,7 +132,6 @@ describe('a user who is forgotten', () => {
     const queue = open()
     const bodies = Array.from({ length: 5_500 }, (_, index) => (index % 1_000 === 999 ? 'ada-secret' : 'bob-secret'))
     await queue.push(bodies.map((body) => jobOf(body)))
-
     expect(await queue.forget(isOfAda)).toEqual({ deleted: 5, active: 0 })
   })
 

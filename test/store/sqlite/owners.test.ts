@@ -86,14 +86,12 @@ describe('an owner', () => {
   })
 })
 
-describe('side files', () => {
-  it('of processes that died without a claim are removed at opening, no others', () => {
-    const path = newFile()
-    const living = lockOwner(path)
-    for (const name of ['-owner-abc', '-owner-5', '-owner-of-mine', '-owner-']) writeFileSync(`${path}${name}`, '')
-    const lock = lockOwner(path)
-    for (const { release } of [living, lock]) onTestFinished(release)
-    const owners = [living, lock].map(({ owner }) => owner.toString(16))
-    expect(sideFilesOf(path).sort()).toEqual(['', ...owners, 'of-mine'].map((name) => `jobs.db-owner-${name}`).sort())
-  })
+it('side files of processes that died without a claim are removed at opening, no others', () => {
+  const path = newFile()
+  const living = lockOwner(path)
+  for (const name of ['-owner-abc', '-owner-5', '-owner-of-mine', '-owner-']) writeFileSync(`${path}${name}`, '')
+  const lock = lockOwner(path)
+  for (const { release } of [living, lock]) onTestFinished(release)
+  const owners = [living, lock].map(({ owner }) => owner.toString(16))
+  expect(sideFilesOf(path).sort()).toEqual(['', ...owners, 'of-mine'].map((name) => `jobs.db-owner-${name}`).sort())
 })

@@ -9,11 +9,12 @@ import { until } from '../../support/until.ts'
 import { bodiesOf, jobOf, replaceInFs, setUp, sideFilesOf, work } from './set-up.ts'
 
 describe('queues of one file in one process', () => {
-  it('share a side file and the commits of calls that are made together', async () => {
+  it('share a side file and the commits of calls that are made together, and not their jobs and ids', async () => {
     const { path } = setUp()
     const queues = Array.from({ length: 20 }, (_, index) => sqliteQueue({ path, name: `queue ${index}` }))
     const commits = countCommits()
-    await Promise.all(queues.map((queue, index) => queue.push([jobOf(`${index}`)])))
+    const { id } = jobOf()
+    await Promise.all(queues.map((queue, index) => queue.push([jobOf(`${index}`, { id })])))
     expect(commits()).toBe(1)
     const seen = queues.map((queue) => work(queue))
     await Promise.all(queues.map((queue) => queue.drain()))
