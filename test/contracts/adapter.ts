@@ -193,10 +193,8 @@ export function adapterContract(host: Host, turn: number): void {
 
   it('passes the method on', async () => {
     const { send, errors, handled } = await start({ methods: ['POST', 'PATCH'] })
-
     for (const method of ['POST', 'PATCH']) expectSuccess(await send({ ...signed(track), method }))
     const get = await send({ ...empty, method: 'GET' })
-
     expect(handled.map(({ method }) => method)).toEqual(['POST', 'PATCH'])
     expect([get?.status, get?.headers.allow]).toEqual([405, 'POST, PATCH'])
     expect(errors.map(({ code }) => code)).toEqual(['method_not_allowed'])
@@ -228,7 +226,6 @@ export function adapterContract(host: Host, turn: number): void {
   it.each(host.http === 1 ? [1] : [])('takes the path of an absolute request target, HTTP/%i', async () => {
     const send = await startEndpoint(({ path, query }) => ({ status: 200, headers: {}, body: `${path} ${query}` }))
     const statusOf = async (path: string) => (await send({ ...empty, path }))?.status
-
     expect(await statusOf('http://hookline.example/webhooks')).toBe(200)
     expect(await statusOf('https://hookline.example:8080/webhooks?from=destination')).toBe(200)
     expect(await statusOf('http://hookline.example/other/webhooks')).toBe(404)
@@ -237,7 +234,6 @@ export function adapterContract(host: Host, turn: number): void {
 
   it('gives the endpoint the query as it was sent', async () => {
     const send = await startEndpoint((request) => ({ status: 200, headers: {}, body: request.query }))
-
     for (const query of ['a=1&b=%20', 'a=?&b', 'a=1&a=2', '']) {
       const text = (await send({ ...empty, path: `/webhooks?${query}` }))?.text ?? '?'
       if (host.isBuffered) expect([...new URLSearchParams(text)]).toEqual([...new URLSearchParams(query)])
@@ -305,10 +301,8 @@ export function adapterContract(host: Host, turn: number): void {
     ])('notices a client that goes away in the middle of it, %s: body_aborted', async (_how, framing) => {
       const { send, errors, handled } = await start()
       const wire = signed(track, {}, { ...framing, chunks: [Buffer.from(track).subarray(0, 20)] })
-
       await send({ ...wire, ending: 'abort' })
       await until(() => errors.length > 0)
-
       expect(errors.map((error) => error.code)).toEqual(['body_aborted'])
       expect(handled).toEqual([])
     })
@@ -324,10 +318,8 @@ export function adapterContract(host: Host, turn: number): void {
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
       onTestFinished(() => void vi.useRealTimers())
       const { send, errors } = await start({ limit: length - 1 })
-
       const reply = send(signed(track, {}, { contentLength: length, chunks: [], ending: 'nothing' }))
       await until(() => errors.length > 0 || vi.advanceTimersByTime(10) === undefined)
-
       expectProblem(await reply, 'body_too_large', errors)
     })
   })

@@ -262,9 +262,7 @@ test('a note that a transaction commits is sealed', async () => {
 test('whether a job runs alone is decided by its retry state', async () => {
   const { handle, options, claim } = setUpWork([k1])
   const job = await claim(fixtures.page)
-
   const { retryState } = (await handle(job, signal, undefined, begin)) as { retryState: Uint8Array }
-
   expect(options.runsAlone?.({ ...job, retryState, claimCount: 2 })).toBe(false)
   expect(options.runsAlone?.({ ...job, retryState, claimCount: 3 })).toBe(true)
   expect(options.room).toBeUndefined()
@@ -340,9 +338,7 @@ describe('a key that a function returns', () => {
     const queue = encryptQueue({ ...memoryQueue(), work }, seals, manualClock())
     queue.work(() => Promise.reject(), { concurrency: 9, room: { count: () => 2, nextAt: () => new Date(5) } })
     expect(room?.count()).toBe(0)
-
     await seals.waitToOpen()
-
     expect([room?.count(), room?.nextAt()]).toEqual([2, new Date(5)])
   })
 
@@ -398,9 +394,7 @@ it('rewrite changes nothing where the engine cannot, and says what is left', asy
   const queue = memoryQueue()
   await queue.push([jobOf('plain')])
   await encryptQueue(queue, sealsOf(k1), manualClock()).push([jobOf('sealed'), jobOf('sealed')])
-
   const { rewrite } = inspectQueue(queue, { encryption: { keys: [k2, k1] } })
-
   expect(await rewrite()).toEqual({ count: 0, left: { '': 1, k1: 2 } })
   await expect(inspectQueue(queue).rewrite()).rejects.toThrow(TypeError)
 })

@@ -40,7 +40,6 @@ type Set = Awaited<ReturnType<typeof failMessages>>
 
 describe('the dead letters of an inbox', () => {
   it.each<[string, (at: Set) => InboxLetterFilter, (string | undefined)[]]>([
-    ['nothing', () => ({}), ['0', '1', '2', undefined]],
     ['a type', () => ({ type: 'track' }), ['0', '1']],
     ['an event', () => ({ event: 'Order Refunded' }), ['1']],
     ['a user', () => ({ userId: 'ada' }), ['0', '2']],
@@ -55,7 +54,6 @@ describe('the dead letters of an inbox', () => {
     const { receiver, left, clock, crm, mail } = set
     const filter = filterOf(set)
     expect(await left(filter)).toEqual(expected)
-    if (Object.keys(filter).length === 0) return
     const { count, reasons } = await receiver.redrive(filter, { dryRun: true })
     expect(count).toBe(expected.length)
     expect(Object.values(reasons).reduce((sum, each) => sum + each, 0)).toBe(count)

@@ -57,9 +57,7 @@ export function testUse(engine: UsedEngine): void {
     const { open, countAs } = setUp()
     const queue = open('inbox')
     await queue.push([jobOf(), jobOf()])
-
     expect(await queue.forget(() => true)).toEqual({ deleted: 2, active: 0 })
-
     await open('inbox').push([jobOf()])
     await expect(countAs('destination')).rejects.toMatchObject({ code: 'queue_unavailable' })
   })

@@ -35,7 +35,6 @@ it('a queue of one process serves an inbox or a destination', async () => {
 it('a queue whose note is of another version, or of another use, is refused', () => {
   const refusal = expect.objectContaining({ code: 'queue_unavailable' })
   const require = (note: object | undefined, use?: QueueUse) => () => requireNote('jobs', 2, note, use)
-
   expect(require(undefined)).not.toThrow()
   expect(require({ version: 2, use: 'inbox' }, 'inbox')).not.toThrow()
   for (const note of [{ version: 1, use: 'inbox' }, {}]) expect(require(note, 'inbox')).toThrow(refusal)

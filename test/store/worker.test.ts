@@ -119,7 +119,6 @@ describe('a store that claims the next job in the step that completes one', () =
     await push(...jobsOf(10))
     work(() => complete, 2)
     await worker.drain()
-
     expect([seen.length, next.mock.calls.length]).toEqual([10, 10])
     expect(watched.claims).toEqual([2, ...Array(10).fill(1), 2])
   })
@@ -383,7 +382,6 @@ describe('leases', () => {
     work(never)
     await push(jobOf())
     await clock.advance(2000)
-
     expect(renewals).toHaveLength(2)
     expect(errors).toMatchObject([{ message: 'away' }, { message: 'away' }])
   })

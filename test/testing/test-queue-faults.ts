@@ -108,6 +108,8 @@ const inLog = (change: (log: LogStore) => Partial<LogStore>): Fault =>
 const handles = (change: (handle: HandleJob) => HandleJob): Fault =>
   inQueue('work', (work) => (handle, how) => work(change(handle), how))
 
+const doesNothing = (name: 'pause' | 'drain') => inQueue(name, () => async () => {})
+
 const pushes = (change: (job: Job) => Job): Fault => inStore('push', (push) => (jobs) => push(jobs.map(change)))
 
 const claimsAs = (change: (claim: Claim) => Partial<ClaimedJob>): Fault =>
@@ -186,14 +188,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
 
   'work: as many jobs run at a time as the concurrency says': inStore('claim', (claim) => (limit) => claim(limit + 1)),
   'work: no job is claimed before its time, nor held up by one that waits': pushes(({ notBefore, ...job }) => job),
-  'pause: nothing more is claimed until resume, running jobs go on and pushes are stored': inQueue(
-    'pause',
-    () => async () => {},
-  ),
-  'drain: waits for due and for claimed jobs, not for a job that waits for its time': inQueue(
-    'drain',
-    () => async () => {},
-  ),
+  'pause: nothing more is claimed until resume, running jobs go on and pushes are stored': doesNothing('pause'),
+  'drain: waits for due and for claimed jobs, not for a job that waits for its time': doesNothing('drain'),
 
   'retry: not before its time, counted, with the first time and the state of the last outcome': retries(
     ({ retryAt }) => ({ retryAt }),

@@ -25,7 +25,6 @@ test('a test fails without the other queue that it needs', async () => {
   const tests = testQueue(create, { leaseMs: 1_000 })
   const failures = (kind: string) =>
     Promise.all(tests.filter(({ name }) => name.startsWith(kind)).map(({ run }) => run().then(() => 'passed', String)))
-
   expect(await failures('durable')).not.toContain('passed')
   expect(`${await failures('durable')}`).toContain('must be tested with `another`, which opens a second queue.')
   for (const failure of await failures('lease')) expect(failure).toContain('must be tested with `stalled`')

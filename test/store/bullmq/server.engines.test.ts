@@ -1,17 +1,17 @@
 /** What a Redis must be like: one that deletes jobs is refused; what it may lose is reported. */
 
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues-bullmq.ts'
 import { needs } from '../../support/needs.ts'
 import { jobOf, work } from '../../support/queues.ts'
+import { watchWarnings } from '../../support/receive.ts'
 import { type PrivateRedis, privateRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
 describe('a Redis', needs('redis-server'), () => {
   let redis: PrivateRedis
   let client: Redis
-  let warn: ReturnType<typeof vi.spyOn>
 
   beforeAll(async () => {
     redis = await privateRedis('--maxmemory', '100mb')
@@ -19,12 +19,7 @@ describe('a Redis', needs('redis-server'), () => {
     client = new Redis(redis.url)
   })
 
-  beforeEach(() => {
-    warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
-  })
-
   afterEach(async () => {
-    warn.mockRestore()
     await client.config('SET', 'maxmemory-policy', 'noeviction', 'maxmemory', '100mb', 'appendonly', 'yes')
   })
 
@@ -61,6 +56,7 @@ describe('a Redis', needs('redis-server'), () => {
   })
 
   it('that keeps what it acknowledges, may evict by the options, or has no limit, is used without a warning', async () => {
+    const warn = watchWarnings()
     await openQueue().queue.push([jobOf()])
     await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
     await openQueue({ allowEviction: true }).queue.push([jobOf()])
@@ -86,6 +82,7 @@ describe('a Redis', needs('redis-server'), () => {
   })
 
   it('without an append-only file: a warning, once', async () => {
+    const warn = watchWarnings()
     await client.config('SET', 'appendonly', 'no')
     const { queue } = openQueue()
     await Promise.all([queue.push([jobOf()]), queue.push([jobOf()])])
@@ -95,6 +92,7 @@ describe('a Redis', needs('redis-server'), () => {
   })
 
   it('that does not tell: warnings, and it is used', async () => {
+    const warn = watchWarnings()
     await client.call('ACL', 'SETUSER', 'shop', 'on', '>secret', '~*', '+@all', '-info', '-client|list')
     const connection = `redis://shop:secret@127.0.0.1:${redis.port}`
     await openQueue({ connection }).queue.push([jobOf()])

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
+import { PgBoss } from 'pg-boss'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/kit/clock.ts'
 import { pgBossQueue } from '../../../src/queues-pg-boss.ts'
@@ -10,7 +11,6 @@ import { fixtures, signedRequest } from '../../../src/testing.ts'
 import { needs } from '../../support/needs.ts'
 import { createPostgres, findPostgres, type PostgresServer } from '../../support/postgres-server.ts'
 import { until } from '../../support/until.ts'
-import { endLeases } from './set-up.ts'
 
 const programs = findPostgres()
 const secret = 'secret'
@@ -38,6 +38,18 @@ describe('workers go on by themselves, and handle each message exactly once', ne
     for (const text of statements) ({ rows } = await client.query<unknown[]>({ text, rowMode: 'array' }))
     await client.end()
     return rows.map(([first]) => first)
+  }
+
+  /** What pg-boss does when the leases of a queue are over. */
+  async function endLeases(name: string): Promise<void> {
+    await ask(
+      `UPDATE pgboss.job SET heartbeat_on = heartbeat_on - interval '1 hour' WHERE name = '${name}'`,
+      `UPDATE pgboss.queue SET monitor_on = NULL WHERE name = '${name}'`,
+    )
+    const boss = new PgBoss({ connectionString: server.url, supervise: false })
+    await boss.start()
+    await boss.supervise(name)
+    await boss.stop({ graceful: false })
   }
 
   const setReadOnly = (to: 'on' | 'off') =>
@@ -132,7 +144,7 @@ describe('workers go on by themselves, and handle each message exactly once', ne
 
     const effects = () => ask(`SELECT id FROM effects WHERE queue = '${name}'`)
     await until(async () => {
-      await endLeases(server.url, 'pgboss', name)
+      await endLeases(name)
       const found = new Set(await effects())
       return acknowledged.every((id) => found.has(id))
     })

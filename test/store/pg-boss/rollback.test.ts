@@ -46,10 +46,8 @@ it.each(['commit', 'rollback'] as const)(
 it('a commit that is rolled back meanwhile rejects, and runs no statement outside of its transaction', async () => {
   const { statements, goOn, transaction } = await begin()
   const committing = transaction.commit([])
-
   await transaction.rollback()
   goOn()
-
   await expect(committing).rejects.toMatchObject({ code: 'queue_unavailable' })
   expect(statements).toEqual(['ROLLBACK', 'release'])
 })

@@ -1,8 +1,7 @@
 /** Queues on the PostgreSQL of the tests, in a schema and a time of their own. All are gone when the tests have ended. */
 
 import { randomUUID } from 'node:crypto'
-import { PgBoss } from 'pg-boss'
-import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, inject, onTestFinished } from 'vitest'
 import { type PgBossQueueOptions, pgBossQueue } from '../../../src/queues-pg-boss.ts'
 import { Connection } from '../../../src/store/pg-boss/pg-boss-connection.ts'
 import { readOptions } from '../../../src/store/pg-boss/pg-boss-options.ts'
@@ -63,18 +62,4 @@ export function useVirtualBoss() {
       return { ...first, another, name, boss, now, advance, counts, supervise, lapse, rows }
     },
   }
-}
-
-/** What pg-boss does when the leases of a queue are over. */
-export async function endLeases(connectionString: string, schema: string, name: string): Promise<void> {
-  const boss = new PgBoss({ connectionString, schema, supervise: false })
-  await boss.start()
-  const { rows } = await boss.getDb().executeSql(
-    `WITH lapsed AS (UPDATE ${schema}.job SET heartbeat_on = heartbeat_on - interval '1 hour' WHERE name = $1)
-     UPDATE ${schema}.queue SET monitor_on = NULL WHERE name = $1 RETURNING name`,
-    [name],
-  )
-  expect(rows).toHaveLength(1)
-  await boss.supervise(name)
-  await boss.stop({ graceful: false })
 }

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../../support/until.ts'
-import { jobOf, openAs, setUp, work } from './set-up.ts'
+import { jobOf, openAs, replaceInFs, setUp, work } from './set-up.ts'
 
 it('depth costs nothing: every statement finds its rows by an index', async () => {
   const { path } = setUp()
@@ -33,12 +33,15 @@ it('ids of complete jobs are forgotten in time', async () => {
   expect(count('hookline_queue_jobs')).toBeLessThanOrEqual(100)
 })
 
-it('a closed queue leaves its jobs in one file, none in the WAL beside it', async () => {
+it('a closed queue leaves its jobs in one file, none in the WAL beside it, which it watches no more', async () => {
+  const unwatch = vi.fn()
+  replaceInFs('watch', () => ({ on: () => ({ close: unwatch }) }))
   const { path, open } = setUp()
   const queue = open()
   await queue.push(Array.from({ length: 500 }, () => jobOf('x'.repeat(4_000))))
   await queue.close({ graceMs: 0 })
   await until(() => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0)
+  expect(unwatch).toHaveBeenCalledOnce()
 })
 
 it('the WAL of a process that pushes and works grows to a size and no further', async () => {

@@ -1,14 +1,17 @@
-import { cpSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { StatementSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sqliteQueue } from '../../../src/queues-sqlite.ts'
+import type { Outcome } from '../../../src/store/queue-types.ts'
 import { needs } from '../../support/needs.ts'
 import { throwing } from '../../support/throwing.ts'
+import { until } from '../../support/until.ts'
 import {
   bodiesIn,
   bodiesOf,
   damagePage,
+  done,
   hurryTime,
   jobOf,
   newFile,
@@ -35,6 +38,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
       return change(set)
     }
   const executed = (sql: string) => changed(({ connect }) => connect().exec(sql))
+  const damaged = changed(({ path, connect }) => damagePage(path, connect(), 'hookline_queues'))
   const triggerOn = (table: string) =>
     `CREATE TRIGGER gone AFTER INSERT ON ${table} BEGIN DELETE FROM hookline_queues; END`
 
@@ -43,11 +47,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
     ['is a folder', ({ path }) => mkdirSync(path), 'unable to open database file'],
     ['is in a folder that is missing', ({ path }) => rmSync(dirname(path), { recursive: true }), 'does not exist'],
     ['is locked by another process', executed('BEGIN IMMEDIATE'), 'database is locked'],
-    [
-      'is damaged',
-      changed(({ path, connect }) => damagePage(path, connect(), 'hookline_queues')),
-      'database disk image is malformed',
-    ],
+    ['is damaged', damaged, 'database disk image is malformed'],
     ['has a trigger on the jobs', executed(triggerOn('hookline_queue_jobs')), 'trigger gone'],
     ['has a trigger on the log', executed(triggerOn('hookline_log')), 'trigger gone'],
     ['has tables of a newer version', executed('UPDATE hookline_queue_schema SET version = 6'), 'version 6'],
@@ -58,6 +58,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
     await prepare(set)
     hurryTime()
     expectRefusal(set.path, found)
+    if (existsSync(dirname(set.path))) expect(sideFilesOf(set.path)).toEqual([])
   })
 
   it('one that is mounted alone, as a container may do it: its WAL would lie elsewhere', needs('Linux'), async () => {
@@ -76,10 +77,8 @@ describe('a file that cannot be used is refused when the queue is created', () =
     const { open } = setUp()
     await open().close({ graceMs: 0 })
     replaceInFs('readFileSync', throwing('ENOENT'))
-
     const queue = open()
     await queue.push([jobOf()])
-
     expect(await queue.counts()).toMatchObject({ waiting: 1 })
   })
 
@@ -160,6 +159,19 @@ describe('a file that goes away', needs('POSIX'), () => {
     expect(bodiesIn(path)).toEqual(['after', 'before'])
   })
 
+  it('in favour of a backup: what was claimed when that was made is claimed again', async () => {
+    const { path, open, see } = setUp()
+    const queue = open()
+    const seen = work(queue, () => new Promise(() => {}))
+    await queue.push([jobOf('a')])
+    await see(() => seen.length === 1)
+    await queue.backup(`${path}.1`)
+    endsOf(path, '', '-wal', '-shm')
+    renameSync(`${path}.1`, path)
+    await see(() => seen.length === 2)
+    expect(seen.map(({ claimCount }) => claimCount)).toEqual([1, 2])
+  })
+
   it('in the middle of a claim: the jobs are claimed again', async () => {
     const { path, open, drained } = setUp()
     const queue = open()
@@ -189,19 +201,23 @@ describe('a file that others use too', () => {
     expect(connect().prepare('PRAGMA user_version').get()).toEqual({ user_version: 7 })
   })
 
-  it('and one of whom keeps it locked: a push is refused, and one after that is accepted', async () => {
-    const { open, connect } = setUp()
+  it('and one of whom keeps it locked: a push is refused, one after that is accepted, and outcomes are recorded then', async () => {
+    const { open, connect, errors, drained } = setUp()
     const queue = open()
+    const held = Promise.withResolvers<Outcome>()
+    const seen = work(queue, () => held.promise)
     await queue.push([jobOf('before')])
+    await until(() => seen.length === 1)
     const other = connect()
     other.exec('BEGIN IMMEDIATE')
+    held.resolve(done)
 
     await expect(queue.push([jobOf('meanwhile')])).rejects.toThrow('database is locked')
+    await until(() => errors.length > 0)
     other.exec('ROLLBACK')
     await queue.push([jobOf('after')])
 
-    const seen = work(queue)
-    await queue.drain()
+    await drained(queue)
     expect(bodiesOf(seen)).toEqual(['before', 'after'])
   })
 })

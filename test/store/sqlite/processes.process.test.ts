@@ -5,8 +5,12 @@ import { Worker } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 import { needs } from '../../support/needs.ts'
+import { startProgram } from '../../support/program.ts'
 import { until } from '../../support/until.ts'
-import { done, jobOf, newFile, setUp, sideFilesOf, start, unavailable, work } from './set-up.ts'
+import { done, jobOf, newFile, setUp, sideFilesOf, unavailable, work } from './set-up.ts'
+
+const start = (path: string, what: string, count = '0', under: readonly string[] = []) =>
+  startProgram(new URL('child.ts', import.meta.url), [path, what, count], under)
 
 describe('processes', () => {
   it('one whose file is locked closes its queue soon after the grace, and ends; its job is claimed again', async () => {

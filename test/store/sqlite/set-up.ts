@@ -22,7 +22,6 @@ import {
   type Transaction,
 } from '../../../src/store/sqlite/sqlite-store.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
-import { startProgram } from '../../support/program.ts'
 import { jobOf } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
 
@@ -129,7 +128,7 @@ export function sideFilesOf(path: string): string[] {
 }
 
 /** Replaces a function of `node:fs` while a test runs. */
-export function replaceInFs(name: 'readFileSync' | 'fdatasync', fake: (...given: never[]) => unknown) {
+export function replaceInFs(name: 'readFileSync' | 'fdatasync' | 'watch', fake: (...given: never[]) => unknown) {
   const spy = vi.spyOn(fs, name).mockImplementation(fake as never)
   syncBuiltinESMExports()
   onTestFinished(() => {
@@ -178,8 +177,4 @@ export function damagePage(path: string, database: DatabaseSync, table: string):
   const file = openSync(path, 'r+')
   writeSync(file, Buffer.alloc(size, 0xff), 0, size, (Number(page?.pageno) - 1) * size)
   closeSync(file)
-}
-
-export function start(path: string, what: string, count = '0', under: readonly string[] = []) {
-  return startProgram(new URL('child.ts', import.meta.url), [path, what, count], under)
 }
