@@ -82,10 +82,10 @@ describe('a request in the form of a sender', () => {
     }
   })
 
-  it('keeps a body of the user as it is', () => {
+  it('keeps a body of the user, and a request to delete, as it is', () => {
     for (const as of ['segment-actions', 'customer.io'] as const) {
-      expect(signedRequest(mapped, secret, { as }).body).toBe(JSON.stringify(mapped))
-      expect(signedRequest('[1, 2]', secret, { as }).body).toBe('[1, 2]')
+      const sent = [mapped, fixtures.delete, '[1, 2]'].map((given) => signedRequest(given, secret, { as }).body)
+      expect(sent).toEqual([JSON.stringify(mapped), JSON.stringify(fixtures.delete), '[1, 2]'])
     }
   })
 

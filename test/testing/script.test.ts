@@ -5,13 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { capture } from '../../src/testing/capture.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import type { Script } from '../../src/testing/script.ts'
+import type { EndpointOptions } from '../../src/testing/scripted-endpoint.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { listen } from '../send/set-up.ts'
 import { post } from './post.ts'
 
-interface Options {
-  readonly script?: Script
-}
+type Options = Pick<EndpointOptions, 'script'>
 
 async function startSocket(options: Options) {
   const end = await listen(options)
@@ -68,6 +67,7 @@ describe.each([
     const held = send('?a')
     await end.received(1)
     expect(await send('', 'hello')).toMatchObject({ status: 202, body: 'hello' })
+    expect(await end.received(1)).toMatchObject([{ path: '/webhooks?a' }])
     gate.resolve(201)
     expect(await held).toMatchObject({ status: 201, body: '' })
   })
