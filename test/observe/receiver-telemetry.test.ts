@@ -134,8 +134,9 @@ it('says that a message is not verified', async () => {
 
 it('through an inbox: stored, and handled later, in the trace of the request', async () => {
   const clock = setUpReceiver().clock
-  const inbox = memoryQueue({ clock })
-  const { receiver, deliver, spans, collect } = setUp({ inbox, clock })
+  const queue = memoryQueue({ clock })
+  const push = (...args: Parameters<typeof queue.push>) => clock.advance(250).then(() => queue.push(...args))
+  const { receiver, deliver, spans, collect } = setUp({ inbox: { ...queue, push }, clock })
   let attempts = 0
   receiver.on('track', () => {
     attempts += 1
@@ -160,7 +161,9 @@ it('through an inbox: stored, and handled later, in the trace of the request', a
   const metrics = await collect()
   const stored = { ...track, 'messaging.operation.name': 'store' }
   expect(count(metrics.get('hookline.receiver.stored'))).toEqual([[stored, 1]])
-  expect(metrics.get('hookline.receiver.store.duration')).toMatchObject([{ attributes: stored, value: { count: 1 } }])
+  expect(metrics.get('hookline.receiver.store.duration')).toMatchObject([
+    { attributes: stored, value: { count: 1, sum: 0.25 } },
+  ])
 })
 
 it('the span of the HTTP server stays the parent when it is of the same trace, and is linked when it is not', async () => {

@@ -65,7 +65,8 @@ describe('what real senders write in place of the documented form', () => {
       { type: 'alias', previousId: '1', 'Previous ID': '1', userId: '2', 'User ID': '2' },
     ],
     ['a numeric userId to delete', { type: 'delete', userId: 815 }, { type: 'delete', userId: '815' }],
-    ['null for an object or a time', { context: null, properties: null, timestamp: null }, { properties: undefined }],
+    ['null for an object', { context: null, properties: null, timestamp: null }, { properties: undefined }],
+    ['null for integrations', { integrations: null }, { integrations: undefined }],
     ['milliseconds', { timestamp: 1_768_469_400_123 }, { timestamp: '2026-01-15T09:30:00.123Z' }],
     ['seconds', { timestamp: 1_768_469_400.5 }, { timestamp: '2026-01-15T09:30:00.500Z' }],
   ])('%s', (_what, sent, read) => {

@@ -1,7 +1,7 @@
 /** A header in place of a signature, and methods other than POST: inline, and with an inbox. */
 
 import { inspect } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { EndpointHeaders } from '../../src/host/endpoint.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import type { Delivery } from '../../src/receive/delivery.ts'
@@ -50,7 +50,8 @@ describe('a header', () => {
   })
 
   it('sent twice, of which a host keeps the first: 401, whichever is right', async () => {
-    const { receiver, errors, failed } = setUpHeader({ header: { name: 'Authorization', value } })
+    const onError = vi.fn()
+    const { receiver, failed } = setUpHeader({ header: { name: 'Authorization', value }, onError })
     const send = (...values: readonly string[]) => {
       const headers = { 'content-type': 'application/json', authorization: values[0] }
       const rawHeaders = ['Content-Type', 'application/json', ...values.flatMap((each) => ['Authorization', each])]
@@ -60,8 +61,9 @@ describe('a header', () => {
     const statuses = [await send(value), await send(value, value), await send(value, 'x'), await send('x', value)]
 
     expect(statuses.map(({ status }) => status)).toEqual([200, 401, 401, 401])
-    expect(errors.map(({ code }) => code)).toEqual(Array(3).fill('header_mismatch'))
-    expect(inspect([errors, failed], { depth: 9, showHidden: true })).not.toContain(value)
+    const refused = [{ code: 'header_mismatch' }, { path: '/webhooks', remoteAddress: '192.0.2.1' }]
+    expect(onError.mock.calls).toMatchObject(Array(3).fill(refused))
+    expect(inspect([onError.mock.calls, failed], { depth: 9, showHidden: true })).not.toContain(value)
   })
 
   it('of a list: each value is right, and the delivery says which; a copy with the other one has the same id', async () => {

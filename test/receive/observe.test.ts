@@ -49,6 +49,15 @@ it('inline: each run in the order of their ends, then the answer; channels have 
   expect(published).toMatchObject([[{ message: fixtures.track, delivery }], [events[0]?.[1]]])
 })
 
+it('a failure is measured for a subscriber of failures alone', async () => {
+  const failed = hear('hookline:failed')
+  const { receiver, clock } = setUp()
+  receiver.on('track', () => wait(clock, 30).then(fail))
+  void deliver(receiver, fixtures.track)
+  await clock.advance(30)
+  expect(failed).toMatchObject([{ durationMs: 30, runs: [{ durationMs: 30 }] }])
+})
+
 it('inline: what each handler threw, whatever it is', async () => {
   const { receiver } = setUp({ events: { 'Order Completed': schemaOf(() => ({ value: { total: 1 } })) } })
   const message = { ...fixtures.track, properties: { total: 1 } }

@@ -213,6 +213,9 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'redrive: a dead letter becomes a new job, with its retry state': claimsAs(({ claimCount, retryState }) => ({
     retryState: claimCount === 1 ? undefined : retryState,
   })),
+  'redrive: a dead letter becomes a new job, with its retry state, and the time of its first claim': claimsAs(() => ({
+    firstAt: new Date(0),
+  })),
   'forget: deletes matching dead letters and waiting jobs, due or not': sees(({ dueAt }, _, now) => dueAt <= now),
   'forget: leaves a claimed job to its handler, and deletes it when it waits again': inStore(
     'remove',

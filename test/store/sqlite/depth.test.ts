@@ -33,6 +33,23 @@ it('ids of complete jobs are forgotten in time', async () => {
   expect(count('hookline_queue_jobs')).toBeLessThanOrEqual(100)
 })
 
+it('the id of a complete job is known for a day by default', async () => {
+  const { open, clock, drained } = setUp()
+  const queue = open()
+  const seen = work(queue)
+  const job = jobOf()
+  for (const [afterMs, count] of [
+    [0, 1],
+    [86_399_000, 1],
+    [2_000, 2],
+  ] as const) {
+    await clock.advance(afterMs)
+    await queue.push([job])
+    await drained(queue)
+    expect(seen).toHaveLength(count)
+  }
+})
+
 it('a closed queue leaves its jobs in one file, none in the WAL beside it, which it watches no more', async () => {
   const unwatch = vi.fn()
   replaceInFs('watch', () => ({ on: () => ({ close: unwatch }) }))

@@ -40,7 +40,11 @@ it('what arrived is listed by event of track messages, and by other type', async
   }
   expect(summaryOf(await lines())).toEqual(['A 2 0 -', 'B 1 0 -', 'identify 1 0 -', 'page 1 0 -'])
   expect(await parts()).toMatchObject([
-    { part: 'shop', others: 0, events: [{ firstAt, lastAt: firstAt + 2_000 }, {}, {}, {}] },
+    {
+      part: 'shop',
+      others: 0,
+      events: [{ firstAt, lastAt: firstAt + 2_000, minutes: [...Array(14).fill(0), 2] }, {}, {}, {}],
+    },
   ])
 })
 

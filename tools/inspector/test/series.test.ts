@@ -1,9 +1,10 @@
 /** The plots: counts, percentiles and depths by intervals of the clock. */
 
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { runs } from '../../../test/support/properties.ts'
+import { createSampler } from '../src/endpoint/queues.ts'
 import { createSeries } from '../src/series.ts'
 
 const MINUTE = 60_000
@@ -39,6 +40,17 @@ it('counts and depths stay in their interval', async () => {
   expect(failed.slice(-2)).toEqual([1, 0])
   expect(depth.slice(-2)).toEqual([7, null])
   expect(p50.slice(-3)).toEqual([null, expect.closeTo(1, 0), expect.closeTo(1, 0)])
+})
+
+it('a queue that does not respond leaves a gap, and no depth of 0', async () => {
+  const { clock, series } = setUp()
+  const queue = { exists: async () => true, health: () => new Promise(() => {}) }
+  const parts = [{ name: 'shop', kind: 'queue', queue: queue as never }] as const
+  const sampler = createSampler({ parts, series, isOpen: () => true, onSample() {}, report: vi.fn(), clock })
+  sampler.look()
+  await clock.advance(2_000)
+  expect(sampler.snapshot()).toMatchObject([{ part: 'shop', status: 'unavailable' }])
+  expect(series.readPart('shop', 1).depth.at(-1)).toBeNull()
 })
 
 it('what happened in any pattern of times is counted once, while its interval is shown', async () => {
