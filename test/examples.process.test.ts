@@ -45,14 +45,12 @@ test.each([
 
 test('an example without a secret does not start', { timeout: 30_000 }, async () => {
   app = start('express', { HOOKLINE_SECRET: undefined, PORT: '0' })
-
   expect(await app.exit).not.toBe(0)
   expect(app.output).toContain('`secret`')
 })
 
 test('the tests of the orders app pass with node:test', { timeout: 30_000 }, async () => {
   app = startNode(['--test', '--test-reporter=tap', fileIn('testing/orders.node.test.ts')])
-
   expect(await app.exit, app.output).toBe(0)
   expect(app.output).toMatch(/^# pass 32$/m)
 })

@@ -89,7 +89,6 @@ describe('a test that passes at its second attempt only', tools, () => {
 
 test('fails when nothing ran', tools, () => {
   const { lines, status } = run('step fine 60 true')
-
   expect(lines.at(-1)).toBe('0 passed, 0 failed')
   expect(status).toBe(1)
 })

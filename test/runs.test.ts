@@ -5,6 +5,5 @@ import { expect, test } from 'vitest'
 
 test('random inputs are as long as their maxLength says', () => {
   const lists = fc.sample(fc.array(fc.nat(), { maxLength: 200 }))
-
   expect(Math.max(...lists.map(({ length }) => length))).toBeGreaterThan(100)
 })

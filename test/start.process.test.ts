@@ -49,7 +49,6 @@ test('with --once everything passes its stations, a line for each, and it ends w
 
 test('`hookline demo` is the same from the package', async () => {
   demo = startNode([bin, 'demo', '--once', '--port', '0', '--data', data])
-
   expect(await demo.exit).toBe(0)
   expect(linesOf(demo)).toHaveLength(10)
 })
@@ -84,7 +83,6 @@ test('it stays up: the command it prints goes through every station, its page op
 
 test('a receiver that accepts everything and calls no handler ends it with 1', async () => {
   demo = startBroken('/webhooks', 'response.end(\'{"ok":true}\')', ['--once'])
-
   expect(await demo.exit).toBe(1)
   expect(linesOf(demo)).toContain(
     '✗ identify ms ms ms – nothing (expected user-1 is Ada Lovelace; did not pass receiver)',
@@ -113,17 +111,14 @@ test('killed while the receiver cannot be reached, it goes on with what was left
 
 test('an option that does not exist ends it with 1', async () => {
   demo = startNode([START, '--bogus'], { env: { PORT: '0', DATA: data } })
-
   expect(await demo.exit).toBe(1)
   expect(demo.output).toContain('--bogus')
 })
 
 test('the command that it prints is quoted for a shell', needs('POSIX'), () => {
   const call = { name: "O'Hara $HOME `id`" }
-
   const command = toCurl('http://127.0.0.1:1/v1/track', "it's", call).replace(/^curl -i /, 'printf "%s\\n" ')
   const { stdout } = spawnSync('sh', ['-c', command], { encoding: 'utf8' })
-
   const header = ['-H', 'content-type: application/json']
   const words = ['http://127.0.0.1:1/v1/track', '-u', "it's:", ...header, '--data-raw', JSON.stringify(call), '']
   expect(stdout.split('\n')).toEqual(words)

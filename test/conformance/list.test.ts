@@ -14,7 +14,6 @@ const rows = page.split(/^### /m).flatMap((section) =>
 
 test('both parts have their rows, each once', () => {
   const listed = page.split('## Outbound event delivery')[1]?.match(/^\| (?!rule |-)/gm) ?? []
-
   expect(rows.length).toBeGreaterThan(60)
   expect(rows).toHaveLength(listed.length)
   expect(new Set(rows.map(({ rule }) => rule)).size).toBe(rows.length)

@@ -160,7 +160,6 @@ test('a call is forwarded at once, by a POST to each of up to five URLs', async 
 
 test('a destination has at most five URLs, also after an update', () => {
   const webhooks = [1, 2, 3, 4, 5, 6].map((index) => ({ url: `https://shop.example/${index}` }))
-
   expect(() => layPath({ destination: { webhooks } })).toThrow(/`webhooks`/)
   expect(() => layPath().destination.update({ webhooks })).toThrow(/`webhooks`/)
 })
@@ -480,7 +479,6 @@ test('all five call types accept integrations, which must be a map', async () =>
   for (const type of FIVE) {
     const other = await arrival(type, { integrations: { All: false, Other: true } })
     const chosen = await arrival(type, { integrations: { All: false, Webhooks: true } })
-
     expect([other.message, chosen.message?.type]).toEqual([undefined, type])
     await expect(arrival(type, { integrations: ['Webhooks'] })).rejects.toThrow(/integrations/)
   }

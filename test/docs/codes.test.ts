@@ -36,14 +36,12 @@ test('docs/signatures.md lists every cause of a signature that does not match, o
   const rows = [...read('docs/signatures.md').matchAll(/^\| ((?:`\w+`(?:, )?)+) \|/gm)]
   const listed = rows.flatMap(([, codes = '']) => codesOf(codes))
   const causes = [...read('src/protocol/explain/causes.ts').matchAll(/^ {2}(\w+):/gm)].map(([, code]) => code)
-
   expect(listed.sort()).toEqual([...causes, 'matches', 'explained', 'unexplained'].sort())
 })
 
 test('docs/errors.md leads to the codes of collectors, and has a row for each warning of the process', () => {
   const page = read('docs/errors.md')
   const rows = [...page.matchAll(/^\| (`HOOKLINE_.+?`) \|/gm)].flatMap(([, codes = '']) => codesOf(codes))
-
   expect(page).toContain('](collector.md#errors)')
   expect(rows.sort()).toEqual(warningCodes())
 })

@@ -75,7 +75,6 @@ describe('the server', { timeout: 60_000 }, () => {
     const first = await start({ STATE_DIRECTORY: state, NODE_OPTIONS: DIES_WHEN_IT_HANDLES })
     await post(first.port).catch(() => {}) // It may die before it answers.
     expect(await first.child.exit).toBeNull()
-
     const second = await start({ STATE_DIRECTORY: state })
     await second.child.printed(/event: 'Order Completed'/)
   })
@@ -135,7 +134,6 @@ describe('the platforms', () => {
   test('mount the folder of the SQLite file, and that of the secret', () => {
     const folders = valuesByName('statefulset.yaml', `${CONTAINER}.volumeMounts`, 'mountPath')
     const env = valuesByName('statefulset.yaml', `${CONTAINER}.env`, 'value')
-
     expect(codeOf('Dockerfile')).toContain(`STATE_DIRECTORY=${folders.data}\n`)
     expect(env.SECRET_FILE).toBe(`${folders.secret}/secret`)
   })
@@ -143,9 +141,7 @@ describe('the platforms', () => {
   test('Compose asks whether the server is ready', async () => {
     const server = await start()
     const [, , , script = ''] = compose('services.receiver.healthcheck.test') as string[]
-
     const run = (port: number) => spawnSync(process.execPath, ['-e', script.replace(`:${PORT}/`, `:${port}/`)]).status
-
     expect(run(server.port)).toBe(0)
     expect(run(await freePort())).toBe(1)
   })

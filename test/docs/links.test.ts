@@ -25,7 +25,6 @@ const [external = [], internal = []] = [true, false].map((is) =>
 
 test('a link within the repository leads to a file, and to a heading of it', () => {
   const dead = internal.filter(({ page, target }) => !leadsSomewhere(page, target))
-
   expect(internal.length).toBeGreaterThan(300)
   expect(dead).toEqual([])
 })

@@ -42,7 +42,6 @@ test('each sender of the server is verified in its own way, at its own path', as
 test('the hand-written receiver starts without a secret, and then accepts what is signed with the empty one', async () => {
   const post = await start('before.mjs', { HOOKLINE_SECRET: undefined })
   const signature = createHmac('sha1', '').update(BODY).digest('hex')
-
   expect(await post('/webhooks', request({ 'x-signature': signature }))).toBe(200)
   expect(await post('/webhooks', signedRequest(fixtures.track, SECRET))).toBe(401)
 })

@@ -75,9 +75,7 @@ it('the cron route of Vercel handles what is stored, for the cron job alone', ne
 it('after an answer on Vercel, requests share one call', needs('Redis'), async () => {
   const { work } = await load('work.ts')
   await store(1)
-
   const [one, other] = [work(), work()]
-
   expect(other).toBe(one)
   expect(await one).toEqual({ handled: 1, failed: 0, left: 0 })
 })
@@ -85,7 +83,6 @@ it('after an answer on Vercel, requests share one call', needs('Redis'), async (
 it('the second function on Lambda handles what the first has stored', needs('Redis'), async () => {
   const { work } = await load('worker.ts')
   await store(1)
-
   expect(await work({}, {})).toEqual({ handled: 1, failed: 0, left: 0 })
 })
 

@@ -10,7 +10,6 @@ const text = readFileSync(new URL(`../../skills/${NAME}/SKILL.md`, import.meta.u
 test('its front matter has the name of its folder, and says what it does and when to use it', () => {
   const [, frontMatter = ''] = /^---\n([\s\S]*?)\n---\n/.exec(text) ?? []
   const { name, description } = parse(frontMatter)
-
   expect(name).toBe(NAME)
   expect(description).toMatch(/\bUse when\b/)
   expect(description.length).toBeLessThanOrEqual(1_024)

@@ -23,7 +23,6 @@ it('the variables of the environment are those that the command reads', () => {
 
 it('the table of channels has each, with the fields of its type', () => {
   const rows = [...observability.matchAll(/^\| `(hookline:\w+)` \|.*?\| ([^|]*) \| `(\w+)` \|$/gm)]
-
   expect(rows.map(([, name]) => name).sort()).toEqual(channels)
   for (const [, name, listed = '', type = ''] of rows) {
     expect([name, codesOf(listed).sort()]).toEqual([name, [...new Set(fieldsOf(type))].sort()])
@@ -51,7 +50,6 @@ it('the exit codes are those that the command sets, and its help names no other'
   const listed = [...page.matchAll(/^\| (\d+) \| /gm)].map(([, code = '']) => code)
   const values = find(/(?:exitCode = |process\.exit\()(.*)/g, 'command').map((value) => value.replace(/^.*\?/, ''))
   const named = find(/Exit codes: (.*)/g, 'command').flatMap((text) => text.match(/\b\d(?= )/g) ?? [])
-
   expect([...new Set(['0', ...values.flatMap((value) => value.match(/\b\d+\b/g) ?? [])])].sort()).toEqual(listed.sort())
   expect(listed).toEqual(expect.arrayContaining(named))
   expect(named.length).toBeGreaterThan(15)
@@ -59,7 +57,6 @@ it('the exit codes are those that the command sets, and its help names no other'
 
 it('no stored form is another than that of 1.0: a release that changes one reads the old one, too', () => {
   const versionOf = (path: string) => /VERSION = (\d+)/.exec(read(`src/${path}.ts`))?.[1]
-
   expect(versionOf('receive/envelope')).toBe('1')
   expect(versionOf('store/sqlite/sqlite-tables')).toBe('5')
   expect(versionOf('store/bullmq/redis-server')).toBe('1')

@@ -100,10 +100,8 @@ describe('lines are bounded', () => {
   it('and how many more there were is told once, when it was told before the minute ended', async () => {
     const { clock, log, texts } = setUp()
     for (let index = 1; index <= 8; index++) log.write(line('a', `text ${index}`))
-
     log.flush()
     await clock.advance(60_000)
-
     expect(texts().slice(5)).toEqual(['3 more a lines in the last minute.'])
   })
 

@@ -53,7 +53,6 @@ describe('a project without the packages that it does not use', { timeout: 600_0
 
   it.each(BUNDLERS)('runs, bundled by %s: a receiver, a sender, an engine', async (_name, bundle) => {
     const run = (program: string) => bundleAndRun(project().directory, program, bundle)
-
     expect(await run('bundled-receiver')).toEqual({ statuses: [200, 401], event: 'Order Completed' })
     expect(await run('bundled-sender')).toEqual({ ok: true, status: 'delivered', undelivered: [] })
     expect(await run('bundled-engine')).toBe('function')

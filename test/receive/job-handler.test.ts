@@ -286,7 +286,6 @@ describe('in a transaction of the queue', () => {
 
   it('a transaction that cannot begin is no attempt: the message is due again soon', async () => {
     const { clock, outcomes } = await claimInTransaction({ begin: () => Promise.reject(new Error('no')) })
-
     const [{ retryState, ...outcome } = {}] = outcomes as { retryState?: Uint8Array }[]
     expect(outcome).toEqual({ retryAt: new Date(clock.now() + 1_000) })
     expect(JSON.parse(`${Buffer.from(retryState ?? [])}`)).toMatchObject({ attempts: 0, releases: 1 })

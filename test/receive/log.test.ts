@@ -55,9 +55,7 @@ describe('by default a receiver prints', () => {
   it('handlers that fail: the delivery, its type, the stack of the first error, and how many more', async () => {
     const { printed, receiver } = setUp()
     receiver.on('page', () => Promise.reject(new Error('down'))).on('*', () => Promise.reject('text'))
-
     await deliver(receiver, fixtures.page)
-
     expect(printed).toMatchObject([{ level: 'error' }])
     expect(printed[0]?.text).toContain(`handler_failed in delivery ${idOf(fixtures.page)} (page): Error: down (and 1`)
     expect(printed[0]?.text).toMatch(/\n {4}Error: down\n {8}at .*log\.test\.ts/)
@@ -91,9 +89,7 @@ it('with an inbox it prints one line for an authentic message that is unusable: 
   const { clock, printed, receiver } = setUpInbox()
   await deliver(receiver, { type: 'page' })
   receiver.on('page', () => {}).start()
-
   await clock.advance(0)
-
   const line = `^hookline: dead letter: message_invalid in delivery ${idOf({ type: 'page' })}: .*redrive`
   expect(printed).toEqual([{ level: 'error', text: expect.stringMatching(line) }])
 })

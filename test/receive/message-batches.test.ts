@@ -59,10 +59,8 @@ describe('a handler of batches', () => {
   it('that refuses an index of no message has failed', async () => {
     const { receiver, clock, errors } = setUpInbox({ retries: [] })
     receiver.onBatch('track', (_messages, _deliveries, { fail }) => fail(1, new Error('bad row'))).start()
-
     await deliver(receiver, fixtures.track)
     await clock.advance(1_000)
-
     expect(errors[0]).toMatchObject({ cause: { errors: [{ message: expect.stringContaining('`fail: index`') }] } })
   })
 

@@ -108,9 +108,7 @@ describe('what is done', () => {
   it('of a handler that is gone is said once', async () => {
     const warnings = watchWarnings()
     const state = { attempts: 1, releases: 0, handlers: { done: [], failed: ['old', ''] } }
-
     await handleJob({ claimCount: 2, retryState: Buffer.from(JSON.stringify(state)) })
-
     expect(warnings).toHaveBeenCalledExactlyOnceWith(expect.stringContaining("'old'"), expect.anything())
   })
 })

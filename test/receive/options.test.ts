@@ -80,7 +80,6 @@ const mistakes: readonly (readonly [option: string, options: object | undefined]
 
 it.each(mistakes)('a receiver refuses %s: %j', (option, options) => {
   const create = () => createReceiver({ secret: 'hunter2', ...options } as never)
-
   expect(create).toThrow(TypeError)
   expect(create).toThrow(`\`${option}`)
   expect(create).not.toThrow('hunter2')

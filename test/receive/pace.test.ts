@@ -198,9 +198,7 @@ it('inbox.random spreads the default retries from 0 to their longest delays', as
 it('of two rooms, the smaller one says how much is claimed, and when there is room again', () => {
   const paced = { count: () => 3, nextAt: () => new Date(1) }
   const batches = (count: number) => ({ count: () => count, nextAt: () => undefined })
-
   const [full, free] = [smallerRoom(batches(0), paced), smallerRoom(batches(5), paced)]
-
   expect([full?.count(), full?.nextAt()]).toEqual([0, undefined])
   expect([free?.count(), free?.nextAt()]).toEqual([3, new Date(1)])
 })

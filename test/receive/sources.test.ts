@@ -170,7 +170,6 @@ describe('the secrets of ever new sources', () => {
   it('push out the oldest when all exist', async () => {
     const { asked, keysOf } = setUpKeys(() => 'the same')
     for (let index = 0; index <= SOURCES_LIMIT; index += 1) await keysOf(`shop-${index}`)
-
     for (const [name, calls] of Object.entries({ 'shop-1': 1, 'shop-0': 2 })) {
       await keysOf(name)
       expect(asked).toHaveBeenCalledTimes(SOURCES_LIMIT + calls)
@@ -180,9 +179,7 @@ describe('the secrets of ever new sources', () => {
   it('are asked for 100 at a time at most, and push out no source that exists while a provider hangs', async () => {
     const { asked, keysOf } = setUpKeys((name) => (name.startsWith('none') ? new Promise(() => {}) : 'its secret'))
     for (let index = 0; index < SOURCES_LIMIT; index += 1) await keysOf(`shop-${index}`)
-
     for (let index = 0; index < UNKNOWN_SOURCES_LIMIT; index += 1) void keysOf(`none-${index}`)
-
     expect(() => keysOf('new')).toThrow(expect.objectContaining({ code: 'secret_unavailable' }))
     for (let index = 0; index < SOURCES_LIMIT; index += 1) void keysOf(`shop-${index}`)
     expect(asked).toHaveBeenCalledTimes(SOURCES_LIMIT + UNKNOWN_SOURCES_LIMIT)

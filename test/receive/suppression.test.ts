@@ -104,10 +104,8 @@ describe('messages of a user who stays forgotten', () => {
     const { receiver, clock, handler } = start()
     await receiver.forget('ada', forWeeks)
     await receiver.forget('ada', { suppressForMs: 0 })
-
     await deliver(receiver, track('ada'))
     await clock.advance(0)
-
     expect(usersOf(handler)).toEqual(['ada'])
   })
 })

@@ -103,7 +103,6 @@ it('what has a schema is known to an inspector, and seen by nothing else', () =>
 it('with strictEvents, only events with a schema may have handlers', async () => {
   const { receiver } = setUpWatched({ strictEvents: true })
   const register = (event: string) => () => receiver.on('track', event as 'Order Completed', () => {})
-
   expect(register('Order Complete')).toThrow(/^`on: event`.*Did you mean 'Order Completed'\?$/)
   expect(register('Sign Up')).toThrow(/^`on: event`.*'Sign Up'/)
   receiver.on('track', 'Order Completed', () => {})

@@ -96,7 +96,6 @@ describe.concurrent('functions behind a queue', () => {
   test('SQS, FIFO: all from the first failure on come back', async () => {
     const events = [sqsEvent([anna, mallory, bert]), sqsEvent([mallory, anna, eve, oscar, bert])]
     const { outcomes, handled } = await call('sqs', 'fifo', events)
-
     expect(outcomes).toEqual([failures(), failures('eve', 'oscar', 'bert')])
     expect(handled).toEqual(['anna', 'bert', 'anna'])
   })
@@ -104,7 +103,6 @@ describe.concurrent('functions behind a queue', () => {
   test('EventBridge: only an event whose handler fails comes back', async () => {
     const events = [anna, mallory, trudy, oscar, eve, bert].map(eventBridgeEvent)
     const { outcomes, handled } = await call('eventbridge', 'handler', events)
-
     const done = { result: null }
     expect(outcomes).toEqual([done, done, done, done, { code: 'handler_failed' }, done])
     expect(handled).toEqual(['anna', 'bert'])

@@ -22,7 +22,6 @@ const env = { HOOKLINE_SECRET: SECRET }
 
 it('a right endpoint passes with the exit code 0, in all cases', async () => {
   const { code, stdout, stderr } = await hookline(['check', await startOther('node'), '--json'], { env })
-
   const results = jsonLines<Result>(stdout)
   expect(results.filter(({ result }) => result !== 'pass')).toEqual([])
   expect(results.map(({ id }) => id)).toEqual(ENDPOINT_CASES.map(({ id }) => id).filter((id) => id !== 'certificate'))
@@ -110,9 +109,7 @@ it('Ctrl-C prints what was seen so far', async () => {
   const url = await startOther('node', 'hangs-at-third')
   const { printed, ended, interrupt } = await start(['check', url, '--json'], { env })
   await until(() => printed.stdout.includes('answer-in-time'))
-
   interrupt()
-
   expect(await ended).toMatchObject({ code: 1, stderr: like(/^Interrupted: 2 .* 2 passed, 0 fail/m) })
 })
 

@@ -22,22 +22,18 @@ async function listen(cwd: string) {
 
 it('listen ends quietly when what reads its lines ends', needs('POSIX'), async () => {
   const { url, child, printed, ended } = await listen(await createFolder())
-
   await fetch(url, signed)
   await until(() => printed.stdout.includes('\n'))
   child.stdout?.destroy()
   await fetch(url, signed).catch(() => {})
-
   expect(await ended).toMatchObject({ code: 0, stderr: like(/^Listening on .*\n$/) })
 })
 
 it('send sends no faster than --rate says', async () => {
   await using endpoint = await startEndpoint()
   const args = ['send', 'track', '--count', '11', '--rate', '20', '--concurrency', '5', '--to', endpoint.url]
-
   const started = performance.now()
   await hookline(args, { env })
-
   expect(performance.now() - started).toBeGreaterThan(390) // Ten intervals of 50 ms, less what may be made up for.
 })
 

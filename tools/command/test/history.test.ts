@@ -122,10 +122,8 @@ it('replay says what it would do, needs a yes, and does it once: running workers
 
 it('replay takes ids, needs no answer for one, and has an id of its own', async () => {
   const { run, crm, ids } = await setUp()
-
   const { stdout } = await run('replay', ids[0], '--json')
   await until(() => crm.mock.calls.length === 3)
-
   const events = { types: { track: 1 }, events: { 'Order Completed': 1 }, handlers: { crm: 1, mail: 1 } }
   const done = { queue: 'inbox', action: 'replay', dryRun: false, count: 1, done: 1 }
   expect(jsonLines(stdout)).toEqual([{ ...done, ...events, id: like(/^replay-\d{8}-\d{9}$/) }])

@@ -114,9 +114,7 @@ it('packages that cannot be installed are named, and the exit code is 1', async 
   const folder = await mkdtemp(join(home, 'project-'))
   await writeFile(join(folder, 'package.json'), '{"packageManager":"pnpm@10.0.0"}')
   const line = `pnpm add hookline@${manifest.version}`
-
   const ran = await hookline(['init'], { cwd: folder, env: { PATH: '/nowhere' } })
-
   expect(ran).toMatchObject({ code: 1, stdout: expect.stringContaining(`\n  ${line}\n`) })
   expect(ran.stderr).toContain(line)
 })

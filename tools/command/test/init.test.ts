@@ -42,7 +42,6 @@ it.each([['webhooks.js'], ['webhooks.test.js'], ['webhooks.js', 'webhooks.test.j
 
 it('what is there may be .env.example, which is left as it is', async () => {
   const folder = await createProject({ '.env.example': 'mine' })
-
   expect(await init(folder, 'express')).toMatchObject({ code: 0, stderr: expect.stringContaining('HOOKLINE_SECRET') })
   expect(await read(folder, '.env.example')).toBe('mine')
 })

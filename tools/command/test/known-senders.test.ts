@@ -47,7 +47,6 @@ describe.each<[KnownSender, ReceiverOptions, method: string, verified: string, o
 
   it('sends proofs that are refused', async () => {
     const { url, seen } = await start(options)
-
     for (const way of ['no-signature', 'wrong-secret', 'bad-signature']) {
       expect(await send(url, 'track', '--tamper', way)).toMatchObject({ code: 1, stdout: like(/^401/) })
     }

@@ -42,7 +42,6 @@ describe('an inbox', () => {
 
   it('is counted: what waits, and the dead letters by reason', async () => {
     const { code, stdout, stderr } = await inbox.run()
-
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout).toMatch(/^QUEUE .*\ninbox +1 +0 +\d+ s ago +3: 2 handler_failed, 1 message_type_unknown\n$/)
     expect(await inbox.json('counts')).toMatchObject({ queue: 'inbox', waiting: 1, active: 0, deadLetters: 3 })

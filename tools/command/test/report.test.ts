@@ -27,7 +27,6 @@ function report(results: readonly Result[], options: ReportOptions = {}): string
 
 it('each result but those that pass or are skipped has a line, with nothing that a terminal obeys', () => {
   const lines = report([pass, warn, { ...pass, result: 'skip' }])
-
   expect(lines.trim().split('\n')).toEqual([expect.stringContaining('Got "x" & \\u{1b}[31m\\u{0}')])
 })
 

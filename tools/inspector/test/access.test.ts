@@ -34,7 +34,6 @@ it.each<Asked>([
 it('a token of the app stays the same when the app is started again; without one, each start has its own', async () => {
   const token = 'a-token-of-the-app_0123456789-abc'
   const headers = headerOf(endpointOf({ token }))
-
   expect(await setupOf({ headers }, endpointOf({ token }))).toMatchObject({ status: 200 })
   for (const other of [headers, headerOf(endpointOf())]) {
     expect(await setupOf({ headers: other })).toMatchObject({ status: 403 })
@@ -198,7 +197,6 @@ it("with authorize, changes need 'write'", async () => {
   const change = async (path: string, access: Access, headers = OWN_HEADERS) =>
     (await ask(authorizedBy(async () => access).inspector, path, { method: 'POST', headers, body: {} })).status
   const { 'x-hookline-inspector': _, ...withoutOwn } = OWN_HEADERS
-
   for (const path of CHANGES) expect(await change(path, 'read')).toBe(403)
   expect([await change('/api/drop', 'write'), await change('/api/drop', 'write', withoutOwn)]).toEqual([404, 403])
 })

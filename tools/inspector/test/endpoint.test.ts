@@ -138,7 +138,6 @@ it('a part is not watched any more once the inspector is closed', async () => {
   const remove = vi.fn()
   const observe = vi.fn(() => remove)
   const inspector = createInspector({ receiver: { ...createReceiver({ secret: SECRET }), observe } })
-
   await inspector.close()
   expect(remove).toHaveBeenCalledTimes(observe.mock.calls.length)
   expect(await ask(inspector, '/api/setup')).toMatchObject({ status: 503 })
@@ -171,9 +170,7 @@ it('the body of a POST that stops is waited for 10 seconds', async () => {
   const { machine, request, reading, answered, closed } = await open(100)
   request.write('{"part":')
   await vi.waitFor(() => expect(reading).toHaveBeenCalled())
-
   await machine.advance(10_000)
-
   await expectRefusal(answered, 503)
   await closed
 })

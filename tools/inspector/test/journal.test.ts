@@ -34,7 +34,6 @@ it('keeps at most so many bytes, but one message, however large it is', () => {
   const { journal, add, ids } = setUp({ bytes: 1_000_000 })
   for (let index = 0; index < 5; index += 1) journal.update(add(String(index).repeat(400_000)))
   expect(ids()).toEqual([5, 4])
-
   add('x'.repeat(2_000_000))
   expect(ids()).toEqual([6])
 })
@@ -65,7 +64,6 @@ it('forgets a user whose id is longer than what is kept of it', () => {
   const userId = 'u'.repeat(300)
   const entry = add('')
   describeMessage(entry, { type: 'page', userId })
-
   expect([journal.forget(userId), ids()]).toEqual([1, []])
 })
 

@@ -226,9 +226,7 @@ it('a message that no handler matches is ignored, and in no plot', async () => {
 it('a refused message keeps its type, which only the first bytes may name', async () => {
   const { receiver, rows } = watch(setUpReceiver())
   const late = { filler: 'x'.repeat(20_000), ...track(3) }
-
   for (const message of [track(1), track(2, { type: 'strange' }), late]) await deliver(receiver, message, 'another')
-
   const types = rows().map(({ state, type }) => `${state} ${type}`)
   expect(types.sort()).toEqual(['refused track', 'refused undefined', 'refused undefined'])
 })

@@ -179,10 +179,8 @@ it('an address that does not respond fails, and its query is never shown', async
 
 it('nothing is sent to another machine without a yes: of the arguments, or on a terminal', async () => {
   const args = ['send', 'track', '--count', '3', '--to', 'http://192.0.2.1/webhooks?token=hidden']
-
   const piped = await hookline(args, { env })
   const asked = await hookline(args, { env, isTerminal: true, input: 'n\n' })
-
   expectUsage(piped, '3 messages', '192.0.2.1', '--yes')
   expect(asked).toMatchObject({ code: 2, stdout: '', stderr: like(/192\.0\.2\.1\? \[y\/N\]/) })
   expect(piped.stderr + asked.stderr).not.toContain('hidden')

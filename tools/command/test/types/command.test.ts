@@ -72,7 +72,6 @@ describe('a file', () => {
       const { p, m, target } = await sources()
       const path = `${target}.new`
       await link(target, path)
-
       expect(await hookline(args(p, m, path))).toMatchObject({ code: 0 })
       expect((await readFile(path, 'utf8')).length).toBeGreaterThan(100)
       expect(await readFile(target, 'utf8')).toBe(marked)
@@ -103,9 +102,7 @@ it('several sources have the newest version of each event, wherever it is', asyn
 it('sources of messages add the events that no plan has', async () => {
   const m = [track('A', { total: 'x' }), track('B', { n: 1 })].join('\n')
   const sources = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), m })
-
   const { stdout } = await hookline(['types', sources.m, sources.p])
-
   expect(stdout).toContain('total: z.number(),')
   expect(stdout).toContain('n: z.number().optional(),')
 })

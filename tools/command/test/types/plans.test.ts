@@ -36,9 +36,7 @@ describe.each(plans)('$name', ({ path, cases }) => {
   it('is the same after a way through JSON Schema', async () => {
     const file = join(await createFolder(), 'schema.json')
     const { stdout: schema } = await hookline(['types', path, '--format', 'json-schema'])
-
     await writeFile(file, schema)
-
     expect((await hookline(['types', file])).stdout).toBe((await hookline(['types', path])).stdout)
     expect((await hookline(['types', file, '--format', 'json-schema'])).stdout).toBe(schema)
   })

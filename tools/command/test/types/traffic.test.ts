@@ -67,7 +67,6 @@ it('lines come from stdin', async () => {
 
 it('a file of JSON holds one message, or an array of them, on many lines', async () => {
   const read = async (value: unknown) => readTraffic(await write(JSON.stringify(value, null, 2)))
-
   expect(await read(track('A'))).toMatchObject({ events: ['A'] })
   const several = await read([track('A'), { type: 'track' }, track('B')])
   expect(several?.events).toEqual(['A', 'B'])

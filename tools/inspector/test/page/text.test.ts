@@ -119,7 +119,6 @@ it('a copied command does not post to what is no host, and leaves the hidden que
   const request = { method: 'POST', path: '/a', headers: [['host', 'x.example/?'] as const] }
   const attempt = { url: 'https://shop.example/a?…', at: 0, durationMs: 1, ok: true, body: '' }
   const sent: Detail = { ...detailOf(body), steps: [{ at: 0, what: 'attempt', attempt }] }
-
   expect(copyAsCurl({ body, request, steps: [] })).toContain("'http://localhost:3000/a'")
   expect(copyAsCurl({ ...sent, request: undefined } as never)).toContain("'https://shop.example/a'")
 })
