@@ -34,7 +34,7 @@ it('ids of complete jobs are forgotten in time', async () => {
 })
 
 it('the id of a complete job is known for a day by default', async () => {
-  const { open, clock, drained } = setUp()
+  const { open, setClock, drained } = setUp()
   const queue = open()
   const seen = work(queue)
   const job = jobOf()
@@ -43,7 +43,7 @@ it('the id of a complete job is known for a day by default', async () => {
     [86_399_000, 1],
     [2_000, 2],
   ] as const) {
-    await clock.advance(afterMs)
+    setClock(afterMs)
     await queue.push([job])
     await drained(queue)
     expect(seen).toHaveLength(count)
