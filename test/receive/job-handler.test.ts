@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import type { Handler, HooklineError } from '../../src/index.ts'
+import { type Handler, HooklineError } from '../../src/index.ts'
+import { explainError } from '../../src/receive/failure.ts'
 import type { BeginTransaction, Outcome } from '../../src/store/queue-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { claimJob, handleJob, setUpInbox } from '../support/inbox.ts'
@@ -153,6 +154,11 @@ describe('dead letters', () => {
     expect(await receiver.redrive('all')).toBe(2)
     await clock.advance(0)
     expect(handler.mock.calls.map(([{ userId }]) => userId)).toEqual(['b', 'c', 'd'])
+  })
+
+  it('name an error whose name cannot be read', () => {
+    const cause = new AggregateError([Object.defineProperty(new Error('x'), 'name', { get: fail })])
+    expect(explainError(new HooklineError('handler_failed', 'no', { cause }))).toMatch(/^Error: /)
   })
 
   it('show what several handlers threw, whatever it is, cut to a length', async () => {
