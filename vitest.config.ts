@@ -67,7 +67,7 @@ const projects: TestProjectInlineConfiguration[] = [
     test: {
       name: 'package',
       include: PACKAGE,
-      testTimeout: 60_000,
+      testTimeout: 180_000, // Bundlers and installs, on a machine that is slow for a while.
       hookTimeout: 240_000,
       sequence: { groupOrder: 2, shuffle: false }, // A suite follows one deployment, or one guide, from its first step to its last.
     },
