@@ -25,7 +25,8 @@ export { readUsers, usersOf } from './protocol/identity.ts'
 export { sealedWith } from './store/encryption.ts'
 export { toTimestamp } from './protocol/timestamp.ts'
 
-// `check` and `send` imitate known senders, and create requests that a receiver must refuse. Users have `explainSignature` and `signedRequest` instead.
+// `check` and `send` imitate known senders, and create requests that a receiver must refuse. Users have `explainSignature` and
+// `signedRequest` instead.
 export { layOut } from './protocol/explain/json-text.ts'
 export { MISTAKES } from './protocol/explain/mistakes.ts'
 export { TAMPERINGS, tamper } from './send/tamper.ts'

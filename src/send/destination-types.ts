@@ -135,9 +135,9 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
    * Changes the URLs, the secret or `enabled` while the destination runs; settings that are left out stay as they are. Queued messages use
    * the new settings from their next attempt on. An attempt under way continues with its original settings, and its result counts.
    *
-   * A message that waits for a retry keeps its retry schedule and its limit of four hours. Each retry posts the message to the URLs that are
-   * set at that time. A new URL gets it, and a removed URL does not. A URL that gave a final response does not get it again. When only URLs
-   * that gave a final response are left, the message fails with `refused`.
+   * A message that waits for a retry keeps its retry schedule and its limit of four hours. Each retry posts the message to the URLs that
+   * are set at that time. A new URL gets it, and a removed URL does not. A URL that gave a final response does not get it again. When only
+   * URLs that gave a final response are left, the message fails with `refused`.
    *
    * @throws TypeError that names the invalid option, as at creation. Nothing is changed in that case.
    * @throws HooklineError `shutting_down` after {@link close}.

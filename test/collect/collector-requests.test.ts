@@ -276,7 +276,7 @@ it('a body that has arrived keeps the process alive no longer', async () => {
   const before = timeouts()
   const { post } = setUpCollector({ clock: systemClock })
   await post('/v1/page', page)
-  expect(timeouts()).toBe(before)
+  expect(timeouts()).toBeLessThanOrEqual(before) // One of another test may end meanwhile.
 })
 
 it('a body that comes after its deadline changes nothing', async () => {

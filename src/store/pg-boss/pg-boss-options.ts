@@ -196,13 +196,7 @@ function requireName(_option: string, name: unknown): void {
 /** Checks that pg-boss accepts the name of the schema: without quotes, or in double quotes. */
 function requireSchema(_option: string, schema: unknown): void {
   if (typeof schema === 'string' && /^(?:[A-Za-z_]\w{0,49}|"[^"'%$.\\\p{Cc}]{1,50}")$/u.test(schema)) return
-  const plain = 'must be a name of at most 50 letters, digits and underscores that does not begin with a digit'
-  const quoted =
-    'or a name of at most 50 characters in double quotes, without control characters and without " \' % $ . \\'
-  throw invalidOption(
-    'schema',
-    `${plain}, ${quoted}`,
-    show(schema),
-    "Pass the name of the pg-boss schema, for example 'pgboss'.",
-  )
+  const rule =
+    'must be at most 50 letters, digits and underscores, not beginning with a digit, or a name of at most 50 characters in double quotes, without control characters and without " \' % $ . \\'
+  throw invalidOption('schema', rule, show(schema), "Pass the name of the pg-boss schema, for example 'pgboss'.")
 }

@@ -63,8 +63,8 @@ export function realPathOf(path: string): string {
 }
 
 /**
- * Returns a string that identifies the file at a path; undefined if the file does not exist. Uses big integers, because inodes on Windows do
- * not fit into a double.
+ * Returns a string that identifies the file at a path; undefined if the file does not exist. Uses big integers, because inodes on Windows
+ * do not fit into a double.
  */
 export function inodeOf(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false })

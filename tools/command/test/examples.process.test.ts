@@ -28,7 +28,7 @@ const PLAN = { rules: [{ key: 'Order Completed', type: 'TRACK', version: 1, json
 
 const SECRET = 'the secret of the examples'
 
-/** What runs longer is killed: a run that notes no exit code. */
+/** A run that takes longer is killed, and has no exit code. */
 const LIMIT_MS = 25_000
 
 const LISTENS = /\bhookline (listen\b|demo\b(?!.*--once)|queue\b.*--ui\b)/

@@ -1,9 +1,11 @@
-/** What the subcommands have in common: help, wrong usage, the Node they need, and no package more than hookline brings. */
+/** Tests what all subcommands share: help, wrong usage, the Node they need, and that they add no package. */
 
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import manifest from '../../../package.json' with { type: 'json' }
 import { requireNode, UsageError } from '../src/terminal.ts'
-import { expectUsage, hookline } from './command.ts'
+import { createFolder, expectUsage, hookline } from './command.ts'
 
 it('the command adds no package to those that installing hookline brings', () => {
   expect(Object.keys(manifest.dependencies)).toEqual(['debug', 'fastify-plugin', 'raw-body', 'undici'])
@@ -24,9 +26,9 @@ it.each([
   ['check http://localhost:1/ --junit /no/x', '--junit /no/x'],
   ['send trakc --to http://localhost:1/', 'trakc track?'],
   [`send missing.json ${TO}`, 'missing.json'],
-  [`send src ${TO}`, 'src directory'],
-  [`send README.md ${TO}`, 'JSON'],
-  [`send package.json ${TO}`, '`type`'],
+  [`send . ${TO}`, '. directory'],
+  [`send text.json ${TO}`, 'JSON'],
+  [`send object.json ${TO}`, '`type`'],
   [`send track ${TO} --set event.name=1`, '--set event.name'],
   [`send track ${TO} --set event`, "--set 'event'"],
   [`send track ${TO} --tamper all`, '--tamper bad-signature'],
@@ -56,14 +58,18 @@ it.each([
   ['queue mysql://bob:hunter2@localhost/x', 'LOCATION'],
   ['queue postgres:///hunter2', 'LOCATION postgres://'],
   ['queue dead redis://bob:hunter2@127.0.0.1:1', 'hookline queue LOCATION dead'],
-  ['queue package.json', 'package.json SQLite'],
+  ['queue text.json', 'text.json SQLite'],
   ['types', 'SOURCE'],
   ['types none.json', 'SOURCE none.json'],
   ['types none.json --json', '--json --check'],
   ['types none.json --check --out x.ts', '--out --check'],
   ['types none.json --format zd', '--format zod?'],
 ])('hookline %s is wrong usage, and named: %s', async (words, names) => {
-  const ran = await hookline(words.split(' '), { env: { HOOKLINE_SECRET: 'hunter3' } })
+  const cwd = await createFolder() // `listen` creates its store there.
+  await writeFile(join(cwd, 'text.json'), 'no JSON, and no SQLite')
+  await writeFile(join(cwd, 'object.json'), '{}')
+
+  const ran = await hookline(words.split(' '), { cwd, env: { HOOKLINE_SECRET: 'hunter3' } })
 
   expectUsage(ran, ...names.split(' '))
   expect(ran.stderr).not.toMatch(/hunter|\bbob\b/)

@@ -122,7 +122,7 @@ export function createJournal(keep: Required<KeepOptions>, clock: Clock, machine
       return logged
     },
     update,
-    /** Returns whether `forget` was called for the user of a message after the message arrived. If so, the message must not be added again. */
+    /** Returns whether `forget` was called for the user of a message after its arrival. If so, the message must not be added again. */
     isForgotten(at: number, body: Uint8Array, source?: string): boolean {
       const now = machine.monotonic()
       const since = forgotten.filter((call) => at <= call.at && now < call.until && isOf(call.source, source))
