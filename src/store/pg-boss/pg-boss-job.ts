@@ -71,7 +71,7 @@ export function isOurs(job: FetchedJob<unknown>): job is FetchedJob<Data> {
 }
 
 /**
- * Converts a job that pg-boss has fetched into a claim.
+ * Returns the claim for a job that pg-boss has fetched.
  *
  * @param stored The note of earlier claims. If all earlier claims lapsed, there is no note, and the time of the first claim is estimated
  *   from the leases.

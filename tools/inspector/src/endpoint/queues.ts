@@ -218,7 +218,7 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
       return version
     },
     snapshot: (): readonly QueueStatus[] => statuses,
-    /** Samples the queues soon, and then repeatedly. */
+    /** Schedules the next sample for 2 seconds after the last one, or sooner. Each sample schedules the next. */
     look(): void {
       if (!isSampling) schedule(sampledAt + OPEN_MS)
     },
