@@ -125,7 +125,7 @@ function createSeals(name: string, options: EncryptionOptions) {
 
   const reseal: ChangeBytes = (kind, id, bytes) => {
     const opened = isCurrent(bytes) ? bytes : tryOpen(kind, id, bytes)
-    return sealedWith(opened) === undefined ? seal(kind, id, opened) : bytes
+    return opened[0] === SEALED ? bytes : seal(kind, id, opened)
   }
 
   return {

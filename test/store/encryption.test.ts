@@ -186,6 +186,18 @@ describe('a sealed value', () => {
     expect(new Set(many).size).toBe(600)
   })
 
+  it('has a form that later releases read, and one of a later release stays as it is', () => {
+    const kept = '/wEoQS1aYS16MC05Ll86Ly14eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eMMZMOtAH0asHV2NTnvZfOSK3Ek21N9tgvW90XzJfg=='
+    const seals = sealsOf({ id: 'A-Za-z0-9._:/-'.padEnd(40, 'x'), key: Buffer.alloc(32, 7) })
+    const opened = seals.open('retryState', '00000000-0000-4000-8000-000000000000', Buffer.from(kept, 'base64'))
+    const later = Buffer.from([0xff, 2, 2, ...Buffer.from('k1')])
+
+    expect(`${opened}`).toBe('{}')
+    expect([...sealed.subarray(0, 5)]).toEqual([0xff, 1, 2, ...Buffer.from('k1')])
+    expect(() => seals.open('body', id, later)).toThrow(/format/)
+    expect([seals.tryOpen('body', id, later), seals.reseal('body', id, later)]).toEqual([later, later])
+  })
+
   it('is opened at no other place, and not when any of its bytes was changed or is missing', () => {
     expect(() => seals.open('body', randomUUID(), sealed)).toThrow(HooklineError)
     expect(() => seals.open('retryState', id, sealed)).toThrow(HooklineError)
@@ -237,7 +249,7 @@ function setUpWork(keys: readonly EncryptionKey[]) {
     const [job] = (await memory.close({ graceMs: 0 })) as [Job]
     return { ...job, claimCount: 1, firstAt: new Date(5), retryState: undefined }
   }
-  return { handle, options, claim }
+  return { clock, handle, options, claim }
 }
 
 const signal = new AbortController().signal
@@ -322,9 +334,12 @@ describe('a key that a function returns', () => {
 
   it('holds what would be claimed while it fails, and no push, when another key is the first', async () => {
     watchWarnings()
-    const { handle, options, claim } = setUpWork([k1, { id: 'old', key: () => Promise.reject(new Error('disabled')) }])
+    const { clock, handle, options, claim } = setUpWork([
+      k1,
+      { id: 'old', key: () => Promise.reject(new Error('disabled')) },
+    ])
     const job = await claim(fixtures.track)
-    expect(options.room?.count()).toBe(0)
+    expect([options.room?.count(), options.room?.nextAt()]).toEqual([0, new Date(clock.now() + 1_000)])
     await expect(handle(job, signal)).rejects.toMatchObject({ code: 'queue_unavailable' })
   })
 
@@ -360,7 +375,9 @@ describe('the options', () => {
     ['encryption.keys', { keys: [] }],
     ['encryption.keys[0]: options` must be an object. Got bytes.', { keys: [k1.key] }],
     ['secret', { keys: [{ ...k1, secret: text }] }],
-    ['encryption.keys[0].id', { keys: [{ id: 'with space', key: k1.key }] }],
+    ...['with space', '', 'x'.repeat(41)].map(
+      (id) => ['encryption.keys[0].id', { keys: [{ id, key: k1.key }] }] as const,
+    ),
     ['encryption.keys[1].id', { keys: [k1, { id: 'k1', key: k2.key }] }],
     ['encryption.keys[0].key', { keys: [{ id: 'k1', key: text }] }],
     ['encryption.keys[1].key', { keys: [k1, { id: 'k2', key: randomBytes(16) }] }],
