@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { memoryQueue } from '../../src/queues-memory.ts'
+import { readHistory, readLogPage, readPage } from '../../src/store/arguments.ts'
 import type { Outcome, Queue } from '../../src/store/queue-types.ts'
 import { jobOf } from '../support/queues.ts'
 
@@ -20,6 +21,7 @@ const CALLS: Readonly<Record<string, readonly [call: (queue: Queue, wrong: never
     ['id', ...['order-1', 5, randomUUID().toUpperCase(), `${randomUUID()}\n`].map((id) => ({ id }))],
     ['body', { body: 'text' }, { body: undefined }],
     ['notBefore', { notBefore: new Date(nan) }, { notBefore: '2026-01-15' }],
+    ['group', { group: '' }, { group: 5 }],
   ],
   'a list of jobs': [(queue, wrong) => queue.push(wrong), ['jobs', undefined, {}], ['id', [undefined]]],
   'options of a push': [(queue, wrong) => queue.push([jobOf()], wrong), ['options', null, 5], ['bd', { bd: {} }]],
@@ -32,17 +34,20 @@ const CALLS: Readonly<Record<string, readonly [call: (queue: Queue, wrong: never
     (queue, wrong) => queue.deadLetters(wrong),
     ['limit', { limit: 0 }, { limit: 1.5 }],
     ['after', { after: 'the last' }],
+    ['newestFirst', { newestFirst: 'yes' }],
   ],
   'a page of the log': [
     (queue, wrong) => queue.log?.list(wrong),
     ['since', { since: new Date(nan) }],
     ['until', { until: new Date(nan) }, { until: '2026-01-15' }],
     ['maxBytes', { maxBytes: 0 }],
+    ['sinc', { sinc: new Date() }],
   ],
   'a history': [
     (queue, wrong) => queue.work(complete, { concurrency: 1, history: wrong }),
     ['maxAgeMs', {}, { maxAgeMs: 0 }],
     ['maxBytes', { maxAgeMs: 1, maxBytes: 0 }],
+    ['maxAge', { maxAgeMs: 1, maxAge: 1 }],
   ],
   'ids to redrive': [(queue, wrong) => queue.redrive(wrong), BAD_IDS],
   'ids to drop': [(queue, wrong) => queue.drop(wrong), BAD_IDS],
@@ -70,6 +75,16 @@ describe.each(Object.entries(CALLS))('%s', (_what, [call, ...wrong]) => {
       queue.work(complete, { concurrency: 1 }) // Nothing was taken for its handler.
     },
   )
+})
+
+it('pages and a history have their defaults, and numbers as large as they get', () => {
+  const [most, since] = [Number.MAX_SAFE_INTEGER, new Date(5)]
+  const page = { since, until: since, after: '1768435200000-3', limit: 2 ** 31 - 1, maxBytes: most }
+  const history = { maxAgeMs: most, maxBytes: most }
+
+  expect(readPage({})).toEqual({ after: undefined, newestFirst: false, limit: 100, maxBytes: most })
+  expect([readLogPage(page), readLogPage({})]).toEqual([page, { limit: 100, maxBytes: most }])
+  expect(readHistory('history', history, memoryQueue())).toBe(history)
 })
 
 it('a second handler is refused', async () => {

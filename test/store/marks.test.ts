@@ -77,6 +77,18 @@ it('keeps what it knows while the marks cannot be read', async () => {
   expect(errors.length).toBeGreaterThan(0)
 })
 
+it('counts tell of a pause by another process within a second', async () => {
+  const { clock, open } = setUp()
+  const [queue, other] = [open(), open()]
+  await queue.counts()
+  await inspectQueue(other).pause()
+
+  await clock.advance(999)
+  expect(await queue.counts()).not.toHaveProperty('paused')
+  await clock.advance(1)
+  expect(await queue.counts()).toHaveProperty('paused', true)
+})
+
 it('reads all again every ten minutes: an engine that lost its marks counts anew', async () => {
   const { clock, open, lose } = setUp()
   const [worker, other] = [open(SECOND), open(SECOND)]

@@ -1,12 +1,17 @@
 /** The options of every engine: a wrong one is a TypeError that names it, and shows no password. */
 
+import { resolve } from 'node:path'
 import { Redis } from 'ioredis'
 import { PgBoss } from 'pg-boss'
 import { describe, expect, it } from 'vitest'
+import { systemClock as clock } from '../../src/kit/clock.ts'
 import { bullmqQueue } from '../../src/queues-bullmq.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { pgBossQueue } from '../../src/queues-pg-boss.ts'
 import { sqliteQueue } from '../../src/queues-sqlite.ts'
+import { readOptions as readBullmq } from '../../src/store/bullmq/bullmq-options.ts'
+import { readOptions as readPgBoss } from '../../src/store/pg-boss/pg-boss-options.ts'
+import { readOptions as readSqlite } from '../../src/store/sqlite/sqlite-options.ts'
 import { jobOf } from '../support/queues.ts'
 
 const connectionString = 'postgres://user:swordfish@127.0.0.1:1/db'
@@ -18,54 +23,61 @@ type Wrong = readonly [name: string, options: object]
 
 const inEach: readonly Wrong[] = [
   ['name', { name: '' }],
-  ['dedupeWindowMs', { dedupeWindowMs: 0.5 }],
-  ['deadLetterRetentionMs', { deadLetterRetentionMs: 0 }],
   ['concurrency', { concurrency: 5 }],
 ]
 const inDurable: readonly Wrong[] = [
   ...inEach,
-  ['pollMs', { pollMs: 0 }],
   ['observe', { observe: 'yes' }],
-  ['timeoutMs', { timeoutMs: Number.POSITIVE_INFINITY }],
   ['onError', { onError: 'log' }],
   ['logger.error', { logger: {} }],
 ]
-const clock: Wrong = ['clock.now', { clock: null }]
+const clockless: Wrong = ['clock.now', { clock: null }]
+
+const [DAY, INTEGER, TIMER] = [24 * 60 * 60_000, Number.MAX_SAFE_INTEGER, 2 ** 31 - 1]
+const counted = [1, INTEGER] as const
+const timed = [1, TIMER] as const
+const kept = { dedupeWindowMs: counted, deadLetterRetentionMs: counted }
+const byDefault = { dedupeWindowMs: DAY, observe: false, onError: expect.any(Function) }
 
 interface Engine {
   readonly create: (options: never) => unknown
+  readonly read: (options: never) => unknown
   readonly valid: object
+  readonly defaults: object
+  /** The least and the most of each number. */
+  readonly bounds: Readonly<Record<string, readonly [least: number, most: number]>>
   readonly wrong: readonly Wrong[]
 }
 
 const engines: Record<string, Engine> = {
   memoryQueue: {
     create: memoryQueue,
+    read: memoryQueue,
     valid: {},
-    wrong: [
-      ...inEach,
-      clock,
-      ['maxJobs', { maxJobs: Number.POSITIVE_INFINITY }],
-      ['maxBytes', { maxBytes: 1.5 }],
-      ['maxDeadLetters', { maxDeadLetters: '5' }],
-      ['maxjobs', { maxjobs: 5 }],
-    ],
+    defaults: { isDurable: false, isTransactional: false, hasGroups: true, leaseMs: undefined },
+    bounds: { ...kept, maxJobs: counted, maxBytes: counted, maxDeadLetters: counted },
+    wrong: [...inEach, clockless, ['maxDeadLetters', { maxDeadLetters: '5' }], ['maxjobs', { maxjobs: 5 }]],
   },
   sqliteQueue: {
     create: sqliteQueue,
-    valid: { path: '/nowhere/jobs.sqlite' },
+    read: readSqlite,
+    valid: { path: resolve('/nowhere/jobs.sqlite') },
+    defaults: { ...byDefault, name: 'default', pollMs: 500, maxJobs: INTEGER, timeoutMs: 2_000, clock },
+    bounds: { ...kept, pollMs: timed, maxJobs: counted, timeoutMs: [0, 60_000] },
     wrong: [
       ...inDurable,
-      clock,
+      clockless,
       ['path', { path: ':memory:' }],
       ['path', { path: 'file:jobs.db' }],
-      ['maxJobs', { maxJobs: 0 }],
       ['leaseMs', { leaseMs: 1000 }],
     ],
   },
   bullmqQueue: {
     create: bullmqQueue,
+    read: readBullmq,
     valid: { name: 'a', connection },
+    defaults: { ...byDefault, prefix: 'bull', pollMs: 100, leaseMs: 20_000, timeoutMs: 3_000, allowEviction: false },
+    bounds: { ...kept, pollMs: timed, leaseMs: [100, TIMER], timeoutMs: timed },
     wrong: [
       ...inDurable,
       ['name', { name: 'a:b' }],
@@ -74,16 +86,25 @@ const engines: Record<string, Engine> = {
       ['connection', { connection: ':swordfish' }],
       ['connection', { connection: new Redis({ keyPrefix: 'app:', lazyConnect: true }) }],
       ['prefix', { prefix: '' }],
-      ['leaseMs', { leaseMs: 99 }],
       ['allowEviction', { allowEviction: 1 }],
     ],
   },
   pgBossQueue: {
     create: pgBossQueue,
+    read: readPgBoss,
     valid: { name: 'x', connectionString },
+    defaults: { ...byDefault, schema: 'pgboss', pollMs: 1_000, leaseMs: 15_000, max: 5, timeoutMs: 3_000, clock },
+    bounds: {
+      ...kept,
+      dedupeWindowMs: [1_000, INTEGER],
+      pollMs: timed,
+      leaseMs: [10_000, DAY],
+      max: timed,
+      timeoutMs: timed,
+    },
     wrong: [
       ...inDurable,
-      clock,
+      clockless,
       ...['__proto__', "it's", 'orders-groups'].map((name): Wrong => ['name', { name }]),
       ['connectionString', { connectionString: undefined }],
       ['connectionString', { connectionString: 'user:swordfish@127.0.0.1' }],
@@ -91,23 +112,37 @@ const engines: Record<string, Engine> = {
       ['boss', { boss }],
       ['boss', { connectionString: undefined, boss: withoutTransactions }],
       ['max', { connectionString: undefined, boss, max: 3 }],
-      ['max', { max: 0 }],
       ['schema', { schema: 'a;b' }],
-      ['leaseMs', { leaseMs: 9_999 }],
-      ['leaseMs', { leaseMs: 24 * 60 * 60_000 + 1 }],
     ],
   },
 }
 
-describe.each(Object.entries(engines))('%s refuses', (name, { create, valid, wrong }) => {
-  it.each(wrong)('a wrong %s: %j', (option, options) => {
+describe.each(Object.entries(engines))('%s', (name, { create, read, valid, defaults, bounds, wrong }) => {
+  it('has defaults for what is left out or undefined', () => {
+    const undefinedOnes = Object.fromEntries(Object.keys(bounds).map((option) => [option, undefined]))
+
+    for (const given of [valid, { ...undefinedOnes, ...valid }])
+      expect(read(given as never)).toEqual(expect.objectContaining({ ...valid, ...defaults }))
+  })
+
+  it.each(Object.entries(bounds))(
+    'takes a whole %s in its bounds, %j, and no other number',
+    (option, [least, most]) => {
+      const readWith = (value: number) => read({ ...valid, [option]: value } as never)
+
+      expect([readWith(least), readWith(most)]).not.toContain(undefined)
+      for (const value of [least - 1, most + 1, least + 0.5]) expect(() => readWith(value)).toThrow(`\`${option}\``)
+    },
+  )
+
+  it.each(wrong)('refuses a wrong %s: %j', (option, options) => {
     const createWrong = () => create({ ...valid, ...options } as never)
     expect(createWrong).toThrow(TypeError)
     expect(createWrong).toThrow(`\`${option}\``)
     expect(createWrong).not.toThrow('swordfish')
   })
 
-  it('no object in place of options', () => {
+  it('refuses no object in place of options', () => {
     expect(() => create(null as never)).toThrow(`\`${name}: options\``)
   })
 })

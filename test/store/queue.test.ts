@@ -1,5 +1,6 @@
 /** What createQueue adds to a store: arguments, errors, and the end. How it works is in worker.test.ts. */
 
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
@@ -7,7 +8,7 @@ import { HooklineError } from '../../src/protocol/error.ts'
 import type { CreateQueueOptions } from '../../src/store/arguments.ts'
 import { createQueue } from '../../src/store/create-queue.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
-import type { HandleJob, JobTransaction, Outcome, Queue, SaveState } from '../../src/store/queue-types.ts'
+import type { HandleJob, Job, JobTransaction, Outcome, Queue, SaveState } from '../../src/store/queue-types.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { testQueue } from '../contracts/queue.ts'
 import { testedMemoryQueue } from '../support/memory.ts'
@@ -41,7 +42,7 @@ it.each<[string, unknown, unknown]>([
   ['store', 'jobs.json', named],
   ...verbs.map((verb): [string, unknown, unknown] => [`store.${verb}`, { ...store, [verb]: undefined }, named]),
   ['store.leaseMs', { ...store, leaseMs: 2, renew() {} }, named],
-  ['store.renew', { ...store, leaseMs: 3000 }, named],
+  ['store.renew', { ...store, leaseMs: 3 }, named],
 ])('createQueue refuses a wrong %s', (name, wrong, options) => {
   const create = () => createQueue(wrong as QueueStore, options as CreateQueueOptions)
   expect(create).toThrow(TypeError)
@@ -123,13 +124,49 @@ it('counts say why the last push failed, for a minute or until one succeeds', as
   const pushError = async () => (await queue.counts()).pushError
   expect(await pushError()).toBe(undefined)
   await expect(queue.push([jobOf()])).rejects.toThrow('read only')
+  await clock.advance(59_999)
   expect(await pushError()).toContain('read only')
-  await clock.advance(60_000)
+  await clock.advance(1)
   expect(await pushError()).toBe(undefined)
   await expect(queue.push([jobOf()])).rejects.toThrow('read only')
   expect(await pushError()).toContain('read only')
   await queue.push([jobOf()])
   expect(await pushError()).toBe(undefined)
+})
+
+it.each(['inbox', 'destination'] as const)(
+  'drain of a queue waits for jobs that come due later if an %s uses it',
+  async (use) => {
+    const { clock, queue } = setUpQueue()
+    const drained = vi.fn()
+    work(queue)
+    await queue.push([jobOf('later', { notBefore: new Date(clock.now() + 1_000) })])
+    await queue.drain()
+
+    queue.reserve?.(use)
+    void queue.drain().then(drained)
+    await clock.advance(999)
+    expect(drained).not.toHaveBeenCalled()
+
+    await clock.advance(1)
+    expect(drained).toHaveBeenCalledOnce()
+  },
+)
+
+it('a store learns how many jobs a second, and whom to wake; the handler runs in the context of `work`', async () => {
+  const [limit, onChange, context] = [vi.fn(), vi.fn(), new AsyncLocalStorage<string>()]
+  const { clock, queue } = setUpQueue({ limit, onChange })
+  const seen: unknown[] = []
+  const handle = async () => {
+    seen.push(context.getStore())
+    return complete
+  }
+
+  const wake = context.run('work', () => queue.work(handle, { concurrency: 1, maxPerSecond: 5 }))
+  await context.run('push', () => queue.push([jobOf()]))
+  await clock.advance(0)
+
+  expect([limit.mock.calls, onChange.mock.calls, seen]).toEqual([[[5]], [[wake]], ['work']])
 })
 
 it('a job that its handler completed in a transaction gets no outcome', async () => {
@@ -224,18 +261,33 @@ describe('closing', () => {
     expect([close.mock.calls.length, watched.claims.length - before, watched.outcomes]).toEqual([1, 0, []])
   })
 
-  it('of a store that answers nothing any more ends within a second after the grace', async () => {
+  it('of a store that answers nothing any more ends 700 ms after the grace, which is 10 s by default', async () => {
     const silent = () => new Promise<never>(() => {})
     const { clock, queue } = setUpQueue({ claim: silent, counts: silent, close: silent })
     work(queue)
     await clock.advance(0)
     void queue.counts()
     const closed = vi.fn()
-    void queue.close({ graceMs: 5000 }).then(closed)
-    await clock.advance(5000)
+    void queue.close().then(closed)
+    await clock.advance(10_699)
     expect(closed).not.toHaveBeenCalled()
-    await clock.advance(999)
+    await clock.advance(1)
     expect([closed.mock.calls, clock.timers]).toEqual([[[[]]], 0])
+  })
+
+  it.each([
+    [true, 299, 1],
+    [true, 300, 0],
+    [false, 60_000, 1],
+  ])('returns what the store does, which has 300 ms if it is durable: %s, %d ms', async (isDurable, ms, count) => {
+    const answer = Promise.withResolvers<Job[]>()
+    const { clock, queue } = setUpQueue({ isDurable, close: () => answer.promise })
+    const closing = queue.close({ graceMs: 0 })
+
+    await clock.advance(ms)
+    answer.resolve([jobOf()])
+
+    expect(await closing).toHaveLength(count)
   })
 
   it.each<[string, unknown, (queue: Queue) => Promise<unknown>]>([

@@ -28,6 +28,10 @@ it('a queue of one process serves an inbox or a destination', async () => {
   expect(() => createDestination({ ...options, queue })).toThrow(TypeError)
   expect(() => createReceiver({ secret, inbox: outbox })).toThrow(TypeError)
   expect(() => createDestination({ ...options, queue: outbox })).toThrow(TypeError)
+  queue.reserve?.('inbox') // The same use again.
+  await expect(queue.drain()).rejects.toThrow(TypeError)
+  await queue.close()
+  await queue.drain()
 
   await destination.close({ graceMs: 0 })
 })

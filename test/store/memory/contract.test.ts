@@ -94,6 +94,17 @@ describe('the bounds of a queue in memory', () => {
     expect((await queue.deadLetters()).length).toBe(1)
   })
 
+  it('are 100 000 jobs, 256 MiB and 10 000 dead letters by default', async () => {
+    const { queue, work } = setUp()
+    const jobsOf = (length: number) => Array.from({ length }, () => jobOf(0))
+    await expect(queue.push(jobsOf(100_001))).rejects.toThrow(/memory.*maxJobs allows 100000\./)
+    await expect(queue.push([jobOf(2 ** 28 + 1)])).rejects.toThrow(/maxBytes allows 268435456\./)
+    work(() => ({ deadLetter: 'no' }))
+    await queue.push(jobsOf(10_001))
+    await queue.drain()
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 10_000 })
+  })
+
   it('as many known ids as maxJobs, the latest', async () => {
     const { queue, seen, work } = setUp({ maxJobs: 2 })
     work(() => done)

@@ -20,6 +20,16 @@ it('depth costs nothing: every statement finds its rows by an index', async () =
   expect(scans.filter((detail) => !/hookline_queue_(claimed|schema)|bounded/.test(detail))).toEqual([])
 })
 
+it('retries are counted while no more than ten thousand jobs wait for their time', async () => {
+  const { open, clock } = setUp()
+  const queue = open()
+  const later = () => jobOf('later', { notBefore: new Date(clock.now() + 1_000) })
+  await queue.push(Array.from({ length: 10_000 }, later))
+  expect(await queue.counts()).toMatchObject({ waiting: 10_000, retrying: 0 })
+  await queue.push([later()])
+  expect(await queue.counts()).not.toHaveProperty('retrying')
+})
+
 it('ids of complete jobs are forgotten in time', async () => {
   const { open, clock, connect } = setUp()
   const queue = open({ dedupeWindowMs: 1_000 })
