@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/kit/clock.ts'
 import type { CreateQueueOptions } from '../../src/store/arguments.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
+import { Retention } from '../../src/store/retention.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { bodiesOf, jobOf, work } from '../support/queues.ts'
 import { setUpQueue } from './stores.ts'
@@ -55,13 +56,16 @@ describe('the retention of dead letters', () => {
     const { work, fail, left } = setUp({ deadLetterRetentionMs: 10 * HOUR, clock })
     work()
     await fail('a')
-    aheadMs = 365 * 24 * HOUR
+    for (const ms of [365 * 24 * HOUR, 365 * 24 * HOUR - 60_000, 0]) {
+      aheadMs = ms
+      await time.advance(HOUR)
+    }
     await time.advance(HOUR)
-    aheadMs = 0
-    await time.advance(2 * HOUR)
     expect(await left()).toEqual(['a'])
     aheadMs = 365 * 24 * HOUR
-    await time.advance(2 * HOUR)
+    await time.advance(HOUR)
+    aheadMs -= 59_999 // No more than clocks are corrected by.
+    await time.advance(HOUR)
     expect(await left()).toEqual([])
   })
 
@@ -88,16 +92,46 @@ describe('the retention of dead letters', () => {
     expect([errors, clock.timers]).toEqual([[], 0])
   })
 
-  it('does not keep the process alive', async () => {
+  it('does not keep the process alive, nor do marks', async () => {
     const timers: NodeJS.Timeout[] = []
     const setTimer = (...args: [() => void, number]) => timers.at(timers.push(setTimeout(...args)) - 1)
-    const { work, queue } = setUp({ deadLetterRetentionMs: HOUR, clock: { ...systemClock, setTimeout: setTimer } })
+    const { work, queue } = setUp({
+      deadLetterRetentionMs: HOUR,
+      pollMs: HOUR,
+      clock: { ...systemClock, setTimeout: setTimer },
+    })
     work()
     await new Promise((resolve) => setImmediate(resolve))
-    expect(timers.map((timer) => timer.hasRef())).toEqual([false])
+    expect(timers.map((timer) => timer.hasRef())).toEqual([true, false, false]) // The first is the poll of the worker.
     await queue.close({ graceMs: 0 })
   })
 })
+
+it.each([
+  [3_600_000, 60_000],
+  [5_000, 5_000],
+  [10, 1_000],
+])(
+  'a log that is kept for %d ms is trimmed each %d ms, 500 entries at a time, until the end',
+  async (maxAgeMs, everyMs) => {
+    const clock = manualClock()
+    const trim = vi.fn(async (_which: object) => 499).mockResolvedValueOnce(500)
+    const retention = new Retention(clock, () => {})
+    const which = () => ({ before: new Date(clock.now() - maxAgeMs), maxBytes: Number.MAX_SAFE_INTEGER, limit: 500 })
+    const first = which()
+    retention.keepLog(trim, { maxAgeMs })
+
+    await clock.advance(everyMs - 1)
+    expect(trim.mock.calls).toEqual([[first], [first]])
+    trim.mockImplementation(async () => {
+      retention.close()
+      return 500
+    })
+    await clock.advance(1)
+    expect(trim.mock.calls.slice(2)).toEqual([[which()]])
+    expect(clock.timers).toBe(0)
+  },
+)
 
 it('forget ends when the queue closes, and asks the store for nothing more', async () => {
   let pages = 0

@@ -117,5 +117,6 @@ it('those of a destination are selected by the URL that did not take them', asyn
   expect(await destination.drop({ url })).toBe(2)
   await expect(destination.redrive({ reason: 'refuse' as never })).rejects.toThrow('refuse')
   await expect(destination.redrive({ handler: 'crm' } as never)).rejects.toThrow('`handler`')
+  await expect(destination.deadLetters({ url: '' })).rejects.toThrow('`deadLetters: url`')
   await destination.close()
 })

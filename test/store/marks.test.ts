@@ -99,43 +99,54 @@ it('reads all again every ten minutes: an engine that lost its marks counts anew
 
   lose()
   await other.marks?.set(['d'], later)
-  await clock.advance(10 * MINUTE)
 
-  expect(['a', 'b', 'c', 'd'].filter((key) => worker.marks?.has(key))).toEqual(['d'])
+  const known = () => ['a', 'b', 'c', 'd'].filter((key) => worker.marks?.has(key))
+  await clock.advance(9 * MINUTE)
+  expect(known()).toEqual(['a', 'b', 'c'])
+  await clock.advance(MINUTE)
+  expect(known()).toEqual(['d'])
 })
 
-it('a mark that has ended leaves the processes and, later, the engine', async () => {
+it('a mark that has ended leaves the processes and, 20 minutes later, the engine, if a process works', async () => {
   const { clock, open, stored } = setUp()
-  const queue = open(SECOND)
-  work(queue)
-  await queue.marks?.set(['a', 'b'], new Date(clock.now() + MINUTE))
-  await queue.marks?.set(['b'], new Date(0))
+  const [idle, worker] = [open(SECOND), open(SECOND)]
+  await idle.marks?.set(['a', 'b'], new Date(clock.now() + MINUTE))
+  await idle.marks?.set(['b'], new Date(0))
 
-  expect(await stored()).toHaveLength(2) // Other processes have to read the end of `b`.
+  await clock.advance(21 * MINUTE)
+  await idle.counts()
+  expect([idle.marks?.size, await stored()]).toMatchObject([0, { length: 2 }]) // Others have to read the end of `b`.
+  work(worker)
+  await clock.advance(SECOND)
+  expect(await stored()).toHaveLength(1)
   await clock.advance(10 * MINUTE)
-  expect(queue.marks?.size).toBe(0)
-  await clock.advance(25 * MINUTE)
   expect(await stored()).toEqual([])
 })
 
-it('a queue that is closed reads no more', async () => {
-  const { clock, marks, open } = setUp()
+it('a queue that is closed reads no more, and reports nothing', async () => {
+  const { clock, errors, marks, open } = setUp()
   const queue = open(SECOND)
+  const gate = Promise.withResolvers<never>()
   work(queue)
+  marks.list.mockReturnValue(gate.promise)
   await clock.advance(SECOND)
 
-  await queue.close()
+  const closing = queue.close({ graceMs: 0 })
+  await clock.advance(SECOND)
+  await closing
+  gate.reject(new Error('closed'))
   marks.list.mockClear()
   await clock.advance(MINUTE)
 
-  expect([marks.list.mock.calls.length, clock.timers]).toEqual([0, 0])
+  expect([marks.list.mock.calls.length, clock.timers, errors]).toEqual([0, 0, []])
 })
 
 it('the engine gets digests, which differ between queues', async () => {
   const { clock, marks, open } = setUp()
-  await open().marks?.set(['user-1'], new Date(clock.now()))
-  const [[mark]] = marks.set.mock.calls[0] as Parameters<MarkStore['set']>
+  await open().marks?.set(['user-1', 'user-1'], new Date(clock.now()))
+  const [[mark, ...others]] = marks.set.mock.calls[0] as Parameters<MarkStore['set']>
   expect(mark?.key).toMatch(/^[\w-]{43}$/)
+  expect(others).toEqual([])
 
   const store = { ...createMemoryStore({ clock }), marks }
   await createQueue(store, { name: 'another', clock }).marks?.set(['user-1'], new Date(clock.now()))

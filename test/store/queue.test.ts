@@ -7,6 +7,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import type { CreateQueueOptions } from '../../src/store/arguments.ts'
 import { createQueue } from '../../src/store/create-queue.ts'
+import { checkHealth, type QueueCounts } from '../../src/store/health.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
 import type { HandleJob, Job, JobTransaction, Outcome, Queue, SaveState } from '../../src/store/queue-types.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
@@ -310,6 +311,25 @@ describe('closing', () => {
     expect(await called).toBe(result)
     await closing
     expect([close.mock.calls.length, clock.timers]).toEqual([1, 0])
+  })
+})
+
+it('health shows all counts, a clock that was set back as no age, and no error that is not of Hookline', async () => {
+  const clock = manualClock()
+  const shown = { waiting: 1, retrying: 2, active: 3, deadLetters: 4, asOf: new Date(5), paused: true }
+  const counts = { ...shown, oldestDueAt: new Date(clock.now() + 5) }
+  const check = (read: () => Promise<QueueCounts>) => checkHealth(read, false, clock)
+  const none = { ready: false, status: 'unavailable', waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0 }
+
+  const healthy = { ...shown, ready: true, status: 'ok', oldestDueAgeMs: 0 }
+  expect(await check(async () => counts)).toEqual(healthy)
+  expect(await check(async () => ({ ...counts, pushError: 'full' }))).toEqual({
+    ...{ ...healthy, ready: false, status: 'degraded', reason: 'full' },
+  })
+  expect(await check(throwing(new HooklineError('queue_full', 'Full.')))).toEqual({ ...none, reason: 'Full.' })
+  expect(await check(throwing(new Error('a password')))).toEqual({
+    ...none,
+    reason: expect.not.stringContaining('pass'),
   })
 })
 

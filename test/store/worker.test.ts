@@ -329,9 +329,10 @@ it('close waits for a claim on its way, and releases it unhandled', async () => 
 })
 
 describe('leases', () => {
-  function setUpLeases(renew: () => void | Promise<void> = () => {}) {
+  function setUpLeases(renew: () => void | Promise<void> = () => {}, more: Partial<QueueStore> = {}) {
     const renewals: string[][] = []
     const change = (): Partial<QueueStore> => ({
+      ...more,
       async renew(claims) {
         renewals.push(claims.map(({ id }) => id))
         await renew()
@@ -348,8 +349,10 @@ describe('leases', () => {
     await clock.advance(0)
     expect(clock.timers).toBe(0)
 
-    await push(...jobs)
-    await clock.advance(999)
+    await push(...jobs.slice(0, 1))
+    await clock.advance(500)
+    await push(...jobs.slice(1)) // Puts off no renewal.
+    await clock.advance(499)
     expect(renewals).toEqual([])
     await clock.advance(1)
     expect(renewals).toEqual([jobs.map(({ id }) => id)])
@@ -360,6 +363,14 @@ describe('leases', () => {
     long.resolve(complete)
     await clock.advance(10_000)
     expect([renewals.length, clock.timers]).toEqual([3, 0])
+  })
+
+  it('are renewed as often as the store says', async () => {
+    const { clock, push, work, renewals } = setUpLeases(undefined, { renewMs: 250 })
+    work(never)
+    await push(jobOf())
+    await clock.advance(1000)
+    expect(renewals).toHaveLength(4)
   })
 
   it('are renewed until the outcome is recorded', async () => {

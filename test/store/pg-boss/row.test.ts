@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { Job as FetchedJob } from 'pg-boss'
 import { describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../../src/kit/clock.ts'
-import { digestOf } from '../../../src/store/groups.ts'
 import { isFaultOfItems, lapsed, limitsOf, unavailable } from '../../../src/store/pg-boss/pg-boss-connection.ts'
 import { isOurs, laneOf, secondsUntil, toClaim, toInsert, toPushed } from '../../../src/store/pg-boss/pg-boss-job.ts'
 import { secondsOf } from '../../../src/store/pg-boss/pg-boss-tables.ts'
@@ -14,7 +13,7 @@ const [body, state] = [Buffer.from('{"é":1}'), Buffer.from('state')]
 const data = { at: 1_000_000, body: body.toString('base64'), part: id.charAt(0) }
 
 it('a job is a row with its bytes as base64, in the queue for groups if it has one', () => {
-  const group = digestOf('ada')
+  const group = 'e4ea294c062c' // It begins the SHA-1 of the name.
   const pushed = toPushed({ id, body, group: 'ada', notBefore: new Date(1005.5) }, data.at, clock)
 
   expect(pushed).toEqual({ id, data, startAfter: 1, singletonKey: group, group: { id: group } })
