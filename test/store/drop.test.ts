@@ -95,11 +95,8 @@ describe('the retention of dead letters', () => {
   it('does not keep the process alive, nor do marks', async () => {
     const timers: NodeJS.Timeout[] = []
     const setTimer = (...args: [() => void, number]) => timers.at(timers.push(setTimeout(...args)) - 1)
-    const { work, queue } = setUp({
-      deadLetterRetentionMs: HOUR,
-      pollMs: HOUR,
-      clock: { ...systemClock, setTimeout: setTimer },
-    })
+    const clock = { ...systemClock, setTimeout: setTimer }
+    const { work, queue } = setUp({ deadLetterRetentionMs: HOUR, pollMs: HOUR, clock })
     work()
     await new Promise((resolve) => setImmediate(resolve))
     expect(timers.map((timer) => timer.hasRef())).toEqual([true, false, false]) // The first is the poll of the worker.
@@ -111,27 +108,22 @@ it.each([
   [3_600_000, 60_000],
   [5_000, 5_000],
   [10, 1_000],
-])(
-  'a log that is kept for %d ms is trimmed each %d ms, 500 entries at a time, until the end',
-  async (maxAgeMs, everyMs) => {
-    const clock = manualClock()
-    const trim = vi.fn(async (_which: object) => 499).mockResolvedValueOnce(500)
-    const retention = new Retention(clock, () => {})
-    const which = () => ({ before: new Date(clock.now() - maxAgeMs), maxBytes: Number.MAX_SAFE_INTEGER, limit: 500 })
-    const first = which()
-    retention.keepLog(trim, { maxAgeMs })
-
-    await clock.advance(everyMs - 1)
-    expect(trim.mock.calls).toEqual([[first], [first]])
-    trim.mockImplementation(async () => {
-      retention.close()
-      return 500
-    })
-    await clock.advance(1)
-    expect(trim.mock.calls.slice(2)).toEqual([[which()]])
-    expect(clock.timers).toBe(0)
-  },
-)
+])('a log kept for %d ms is trimmed each %d ms, 500 entries at a time, until the end', async (maxAgeMs, everyMs) => {
+  const clock = manualClock()
+  const trim = vi.fn(async (_which: object) => 499).mockResolvedValueOnce(500)
+  const retention = new Retention(clock, () => {})
+  const which = () => ({ before: new Date(clock.now() - maxAgeMs), maxBytes: Number.MAX_SAFE_INTEGER, limit: 500 })
+  const first = which()
+  retention.keepLog(trim, { maxAgeMs })
+  await clock.advance(everyMs - 1)
+  expect(trim.mock.calls).toEqual([[first], [first]])
+  trim.mockImplementation(async () => {
+    retention.close()
+    return 500
+  })
+  await clock.advance(1)
+  expect([trim.mock.calls.slice(2), clock.timers]).toEqual([[[which()]], 0])
+})
 
 it('forget ends when the queue closes, and asks the store for nothing more', async () => {
   let pages = 0

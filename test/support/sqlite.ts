@@ -9,15 +9,10 @@ import type { SqliteQueueOptions } from '../../src/store/sqlite/sqlite-options.t
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import type { TestedQueue } from '../contracts/queue.ts'
 
-function temporaryFolder(): { readonly folder: string; remove(): void } {
-  const folder = mkdtempSync(join(tmpdir(), 'hookline-queue-'))
-  return { folder, remove: () => rmSync(folder, { recursive: true, force: true, maxRetries: 9 }) }
-}
-
 /** A queue in a file of its own, by a clock that stands still. */
 export function testedSqliteQueue(open: (options: SqliteQueueOptions) => Queue = sqliteQueue): TestedQueue {
   const clock = manualClock()
-  const { folder, remove } = temporaryFolder()
+  const folder = mkdtempSync(join(tmpdir(), 'hookline-queue-'))
   const dedupeWindowMs = 60_000
   const another = () => open({ path: join(folder, 'jobs.sqlite'), dedupeWindowMs, clock })
   const queue = another()
@@ -38,6 +33,6 @@ export function testedSqliteQueue(open: (options: SqliteQueueOptions) => Queue =
       await clock.advance(20)
     },
     dedupeWindowMs,
-    dispose: async () => remove(),
+    dispose: async () => rmSync(folder, { recursive: true, force: true, maxRetries: 9 }),
   }
 }

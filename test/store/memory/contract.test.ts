@@ -20,22 +20,6 @@ function setUp(options: MemoryQueueOptions = {}) {
 }
 
 describe('the bounds of a queue in memory', () => {
-  it('maxJobs: what waits and what is handed out, all of a push or nothing', async () => {
-    const { queue, clock, work } = setUp({ name: 'orders', maxJobs: 3 })
-    const held = Promise.withResolvers<Outcome>()
-    work(() => held.promise, 1)
-    await queue.push([jobOf(), jobOf()])
-    await clock.advance(0)
-    const refused = queue.push([jobOf(), jobOf()])
-    await expect(refused).rejects.toMatchObject(full)
-    await expect(refused).rejects.toThrow(/orders.*maxJobs allows 3\./)
-    await queue.push([jobOf()])
-    await expect(queue.push([jobOf()])).rejects.toMatchObject(full)
-    held.resolve(done)
-    await queue.drain()
-    await queue.push([jobOf(), jobOf(), jobOf()])
-  })
-
   it('maxBytes: of bodies and states, free again when a job is done', async () => {
     const { queue, clock, work } = setUp({ name: 'orders', maxBytes: 100 })
     const retryState = new Uint8Array(20)

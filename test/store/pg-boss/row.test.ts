@@ -28,17 +28,13 @@ it('a claim has what its row and its note say, and of a row of others the data a
     return toClaim(job as never, { lane: 'orders', leaseMs: 1_000, stored: stored as never, now: 8_000 })
   }
   const held = { id, body, retryCount: 2, lane: 'orders', data, group: undefined, isOurs: true, retryState: undefined }
-  const [first, noted, pushedAt] = [new Date(3), { uncounted: 1, state }, new Date(1_000)]
-
-  expect(claimOf({ groupId: 'g' }, { first, ...noted })).toEqual({
-    ...{ ...held, group: 'g', claimCount: 2, retryState: state, firstAt: first },
-    ...{ note: { first, ...noted }, isNoted: true },
-  })
+  const [first, noted] = [new Date(3), { uncounted: 1, state }]
+  const again = { claimCount: 2, retryState: state, firstAt: first, note: { first, ...noted }, isNoted: true }
+  expect(claimOf({ groupId: 'g' }, { first, ...noted })).toEqual({ ...held, ...again, group: 'g' })
   const unseen = { claimCount: 3, firstAt: new Date(6_000), isNoted: false }
-  expect(claimOf({ retryCount: 0 }, { first: null, uncounted: 0, state })).toMatchObject({
-    ...{ claimCount: 1, firstAt: new Date(8_000), dueAt: pushedAt, retryState: state },
-  })
   expect(claimOf({})).toEqual({ ...held, ...unseen, note: { first: unseen.firstAt, uncounted: 0, state: null } })
+  const fresh = claimOf({ retryCount: 0 }, { first: null, uncounted: 0, state })
+  expect(fresh).toMatchObject({ claimCount: 1, firstAt: new Date(8_000), dueAt: new Date(1_000), retryState: state })
   const theirs = claimOf({ data: { to: 'ada' } })
   expect([`${theirs.body}`, theirs.isOurs, theirs.data.at]).toEqual(['{"to":"ada"}', false, 8_000_000])
   const others = [data, { ...data, at: '1' }, { ...data, body: 1 }, { ...data, part: 'x' }, null]
@@ -47,17 +43,14 @@ it('a claim has what its row and its note say, and of a row of others the data a
 
 it('a transaction of the caller runs statements, and is none outside of BEGIN', async () => {
   const query = vi.fn(async () => ({ rows: [1] }))
+  const idle = ['I', null].map((status) => ({ query, getTransactionStatus: () => status }))
   for (const db of [{ query }, { executeSql: query }, { query, getTransactionStatus: () => 'T' }])
     expect(await readTransaction(db).executeSql('SELECT $1', [5])).toEqual({ rows: [1] })
   expect(query.mock.calls).toEqual(Array(3).fill(['SELECT $1', [5]]))
-  for (const status of ['I', null]) {
-    expect(() => readTransaction({ query, getTransactionStatus: () => status })).toThrow('`db`')
-  }
-  for (const db of [{}, { query, totalCount: 1 }]) expect(() => readTransaction(db)).toThrow('`db`')
-  await expect(readTransaction({ query: async () => [] }).executeSql('')).rejects.toThrow(TypeError)
-  expect(limitsOf(5, 7)).toMatch(
-    / statement_timeout = 5;.* lock_timeout = 5;.* idle_in_transaction_session_timeout = 7$/s,
-  )
+  for (const db of [{}, { query, totalCount: 1 }, ...idle]) expect(() => readTransaction(db)).toThrow('`db`')
+  for (const result of [[], undefined])
+    await expect(readTransaction({ query: async () => result }).executeSql('')).rejects.toThrow('`db`')
+  expect(limitsOf(5, 7)).toMatch(/ statement_timeout = 5;.* lock_timeout = 5;.*session_timeout = 7$/s)
   expect([lapsed('orders').code, isFaultOfItems(lapsed('orders'))]).toEqual(['lease_lapsed', true])
 })
 

@@ -122,20 +122,4 @@ describe('a message in a transaction of the caller', needs('PostgreSQL'), () => 
     expect(events()).toContain(end === 'COMMIT' ? 'first' : 'second')
     expect(await stored()).toBe(2)
   })
-
-  it('is refused where `db` is no transaction, and not stored', async () => {
-    const { destination, stored } = setUp()
-    const client = await pool.connect()
-    const rows = { executeSql: async () => [] }
-    const nothing = { executeSql: async () => undefined }
-
-    for (const db of [pool, client, kysely, rows, nothing]) {
-      const tracked = destination.track({ userId: 'u', event: 'E' }, { db })
-      await expect(tracked).rejects.toThrow(TypeError)
-      await expect(tracked).rejects.toThrow('`db`')
-    }
-
-    client.release()
-    expect(await stored()).toBe(0)
-  })
 })

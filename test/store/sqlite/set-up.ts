@@ -10,17 +10,7 @@ import { expect, onTestFinished, vi } from 'vitest'
 import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues-sqlite.ts'
 import type { Outcome, Queue } from '../../../src/store/queue-types.ts'
 import { Connection } from '../../../src/store/sqlite/sqlite-connection.ts'
-import {
-  type ClaimRef,
-  claim,
-  complete,
-  count,
-  push,
-  release,
-  retryOrFail,
-  type SqliteClaim,
-  type Transaction,
-} from '../../../src/store/sqlite/sqlite-store.ts'
+import * as steps from '../../../src/store/sqlite/sqlite-store.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { jobOf } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
@@ -94,7 +84,7 @@ export function openAs(
   const queue = { name: 'default', dedupeWindowMs: 1, maxJobs: 10, ...settings }
   const file = new Connection(path, owner, () => {})
   file.addQueue(queue)
-  function ask<T>(kind: 'promise' | 'claim' | 'read', step: (transaction: Transaction) => T): T {
+  function ask<T>(kind: 'promise' | 'claim' | 'read', step: steps.Step<T>): T {
     const [answer] = file.makeCalls([{ name: queue.name, kind, step }])
     if (answer === undefined || answer.failure !== undefined) throw answer?.failure
     return answer.value as T
@@ -108,17 +98,18 @@ export function openAs(
   return {
     push(...bodies: string[]) {
       const jobs = bodies.map((body) => jobOf(body))
-      return ask('promise', (transaction) => push(transaction, queue, jobs, 0))
+      return ask('promise', (transaction) => steps.push(transaction, queue, jobs, 0))
     },
-    claim: ({ limit = 1, now = 0 } = {}) => ask('claim', (transaction) => claim(transaction, limit, now).jobs),
-    counts: () => ask('read', (transaction) => count(transaction, 0)),
-    finish: (ended: SqliteClaim, outcome: Outcome) =>
+    claim: ({ limit = 1, now = 0 } = {}) => ask('claim', (transaction) => steps.claim(transaction, limit, now).jobs),
+    counts: () => ask('read', (transaction) => steps.count(transaction, 0)),
+    finish: (ended: steps.SqliteClaim, outcome: Outcome) =>
       ask('promise', (transaction) =>
         'complete' in outcome
-          ? complete(transaction, [{ ...ended, log: outcome.log }], 0)
-          : retryOrFail(transaction, ended, outcome, 0),
+          ? steps.complete(transaction, [{ ...ended, log: outcome.log }], 0)
+          : steps.retryOrFail(transaction, ended, outcome, 0),
       ),
-    release: (claims: readonly ClaimRef[]) => ask('promise', (transaction) => release(transaction, claims, true)),
+    release: (claims: readonly steps.ClaimRef[]) =>
+      ask('promise', (transaction) => steps.release(transaction, claims, true)),
     close,
   }
 }
