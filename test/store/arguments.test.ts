@@ -81,7 +81,6 @@ it('pages and a history have their defaults, and numbers as large as they get', 
   const [most, since] = [Number.MAX_SAFE_INTEGER, new Date(5)]
   const page = { since, until: since, after: '1768435200000-3', limit: 2 ** 31 - 1, maxBytes: most }
   const history = { maxAgeMs: most, maxBytes: most }
-
   expect(readPage({})).toEqual({ after: undefined, newestFirst: false, limit: 100, maxBytes: most })
   expect([readLogPage(page), readLogPage({})]).toEqual([page, { limit: 100, maxBytes: most }])
   expect(readHistory('history', history, memoryQueue())).toBe(history)

@@ -113,13 +113,11 @@ describe('a message whose key is not listed', () => {
   it('is a dead letter that no handler saw, and is handled once the key is back', async () => {
     const { open, store, errors, letters, seen } = setUpFile()
     await store([k1], fixtures.track)
-
     const without = open([k2])
     without.receiver.start()
     await without.queue.drain()
     const [letter] = await without.receiver.deadLetters()
     await without.receiver.close({ graceMs: 0 })
-
     expect(seen).toEqual([])
     expect(letter).toMatchObject({ reason: 'unreadable', message: undefined, error: namesKey })
     expect(errors).toMatchObject([{ code: 'internal', ...namesKey }])
@@ -141,7 +139,6 @@ describe('a message whose key is not listed', () => {
     const [{ id, failedAt } = { id: '', failedAt: new Date(0) }] = await receiver.deadLetters()
     await receiver.close({ graceMs: 0 })
     const raw = openRaw()
-
     for (const inspected of [inspectQueue(raw), inspectQueue(raw, { encryption: { keys: [k2] } })]) {
       const [letter, ...others] = await readAll(inspected.deadLetters({ reason: 'handler_failed' }))
       expect(others).toEqual([])
@@ -161,11 +158,9 @@ describe('a message whose key is not listed', () => {
     const queue = memoryQueue({ clock })
     const { dispatcher, requests } = capture()
     await encryptQueue(queue, sealsOf(k1), clock).push([jobOf(JSON.stringify(fixtures.track))])
-
     const options = { webhooks: [{ url: 'https://shop.example/webhooks' }], dispatcher, queue, clock }
     const destination = createDestination({ ...options, onAttempt: () => {}, encryption: { keys: [k2] } })
     await clock.advance(0)
-
     const letter = { reason: 'unreadable', message: undefined, error: namesKey.message }
     expect([requests, await destination.deadLetters()]).toMatchObject([[], [letter]])
     await destination.close({ graceMs: 0 })
@@ -191,7 +186,6 @@ describe('a sealed value', () => {
     const seals = sealsOf({ id: 'A-Za-z0-9._:/-'.padEnd(40, 'x'), key: Buffer.alloc(32, 7) })
     const opened = seals.open('retryState', '00000000-0000-4000-8000-000000000000', Buffer.from(kept, 'base64'))
     const later = Buffer.from([0xff, 2, 2, ...Buffer.from('k1')])
-
     expect(`${opened}`).toBe('{}')
     expect([...sealed.subarray(0, 5)]).toEqual([0xff, 1, 2, ...Buffer.from('k1')])
     expect(() => seals.open('body', id, later)).toThrow(/format/)
@@ -262,9 +256,7 @@ test('a note that a transaction commits is sealed', async () => {
   const completed: Completion[] = []
   const commit = async (completions: readonly Completion[]) => void completed.push(...completions)
   const job = await claim(fixtures.track)
-
   const outcome = await handle(job, signal, undefined, async () => ({ ...(await begin()), commit }))
-
   expect(outcome).toEqual({ complete: true, log: expect.anything() })
   const [{ claim: completedJob, log: note = new Uint8Array() }] = completed as [Completion]
   expect(completedJob).toBe(job)
@@ -285,9 +277,7 @@ test('a state that is saved while a message is handled is sealed, and kept where
   const job = await claim(fixtures.page)
   const { retryState } = (await handle(job, signal, undefined, begin)) as { retryState: Uint8Array }
   const saved: Uint8Array[] = []
-
   await handle({ ...job, retryState }, signal, async (state) => void saved.push(state), begin) // It was redriven.
-
   const states = saved.map((state) => [state[0], textOf('retryState', job, state)])
   expect(states).toMatchObject([[0xff, { attempts: 0 }]])
   const unreadable = await handle({ ...job, id: randomUUID(), retryState }, signal)
@@ -306,11 +296,9 @@ describe('a key that a function returns', () => {
     const inbox = { queue: memory, encryption: { keys: [{ id: 'kms', key }] } }
     const receiver = createReceiver({ secret, clock, inbox, onError }).on('*', () => {})
     expect(key).not.toHaveBeenCalled()
-
     const refused = await deliver(receiver, fixtures.track)
     receiver.start()
     await clock.advance(10_000)
-
     const unavailable = { code: 'queue_unavailable' }
     expect(refused).toMatchObject({ status: 503, error: { code: 'inbox_unavailable', cause: unavailable } })
     expect(inspect(errors)).toContain('the KMS is down')
@@ -326,7 +314,6 @@ describe('a key that a function returns', () => {
     await clock.advance(1_000)
     const accepted = await Promise.all([deliver(receiver, fixtures.track), deliver(receiver, fixtures.group)])
     await clock.advance(0)
-
     expect(accepted).toMatchObject([{ status: 200 }, { status: 200 }])
     expect(await receiver.health()).toMatchObject({ waiting: 0, active: 0, deadLetters: 1 })
     expect(key).toHaveBeenCalledTimes(1)

@@ -35,10 +35,8 @@ it('a worker reads all marks once, and then what has changed', async () => {
   const keys = Array.from({ length: 1_234 }, (_, index) => `${index}`)
   await other.marks?.set(keys, new Date(clock.now() + MINUTE))
   marks.list.mockClear()
-
   work(worker)
   await clock.advance(5 * SECOND)
-
   expect(marks.list.mock.calls.map(([version]) => version)).toEqual([0, 500, 1_000, 1_234, 1_234, 1_234, 1_234, 1_234])
   await other.marks?.set(['7', 'new'], new Date(clock.now() + MINUTE))
   await clock.advance(SECOND)
@@ -49,11 +47,9 @@ it('claims nothing before the marks are known, and tries again when they cannot 
   const { clock, errors, marks, open } = setUp()
   const queue = open()
   const failing = marks.list.mockRejectedValue(new Error('no connection'))
-
   const seen = work(queue)
   await queue.push([jobOf('a')])
   await clock.advance(2_500)
-
   expect([seen.length, failing.mock.calls.length]).toEqual([0, 3])
   expect(errors).toMatchObject(Array(3).fill({ code: 'queue_unavailable' }))
   failing.mockReset().mockReturnValue([])
@@ -69,10 +65,8 @@ it('keeps what it knows while the marks cannot be read', async () => {
   const seen = work(queue)
   await inspectQueue(queue).pause()
   marks.list.mockRejectedValue(new Error('no connection'))
-
   await queue.push([jobOf('a')])
   await clock.advance(5 * SECOND)
-
   expect([seen.length, queue.marks?.size]).toEqual([0, 1])
   expect(errors.length).toBeGreaterThan(0)
 })
@@ -82,7 +76,6 @@ it('counts tell of a pause by another process within a second', async () => {
   const [queue, other] = [open(), open()]
   await queue.counts()
   await inspectQueue(other).pause()
-
   await clock.advance(999)
   expect(await queue.counts()).not.toHaveProperty('paused')
   await clock.advance(1)
@@ -96,10 +89,8 @@ it('reads all again every ten minutes: an engine that lost its marks counts anew
   work(worker)
   await other.marks?.set(['a', 'b', 'c'], later)
   await clock.advance(SECOND)
-
   lose()
   await other.marks?.set(['d'], later)
-
   const known = () => ['a', 'b', 'c', 'd'].filter((key) => worker.marks?.has(key))
   await clock.advance(9 * MINUTE)
   expect(known()).toEqual(['a', 'b', 'c'])
@@ -112,7 +103,6 @@ it('a mark that has ended leaves the processes and, 20 minutes later, the engine
   const [idle, worker] = [open(SECOND), open(SECOND)]
   await idle.marks?.set(['a', 'b'], new Date(clock.now() + MINUTE))
   await idle.marks?.set(['b'], new Date(0))
-
   await clock.advance(21 * MINUTE)
   await idle.counts()
   expect([idle.marks?.size, await stored()]).toMatchObject([0, { length: 2 }]) // Others have to read the end of `b`.
@@ -130,14 +120,12 @@ it('a queue that is closed reads no more, and reports nothing', async () => {
   work(queue)
   marks.list.mockReturnValue(gate.promise)
   await clock.advance(SECOND)
-
   const closing = queue.close({ graceMs: 0 })
   await clock.advance(SECOND)
   await closing
   gate.reject(new Error('closed'))
   marks.list.mockClear()
   await clock.advance(MINUTE)
-
   expect([marks.list.mock.calls.length, clock.timers, errors]).toEqual([0, 0, []])
 })
 
@@ -147,7 +135,6 @@ it('the engine gets digests, which differ between queues', async () => {
   const [[mark, ...others]] = marks.set.mock.calls[0] as Parameters<MarkStore['set']>
   expect(mark?.key).toMatch(/^[\w-]{43}$/)
   expect(others).toEqual([])
-
   const store = { ...createMemoryStore({ clock }), marks }
   await createQueue(store, { name: 'another', clock }).marks?.set(['user-1'], new Date(clock.now()))
   expect(marks.set.mock.calls[1]?.[0][0]?.key).not.toBe(mark?.key)

@@ -61,6 +61,7 @@ const COMPLETED_TWICE: Step[] = [
 const REDRIVEN_WITHOUT_ROOM: Step[] = [
   { call: 'push', which: Array.from({ length: settings.maxJobs }, (_, index) => index), number: 0 },
   { call: 'claim', which: [0], number: 0 },
+  { call: 'push', which: [settings.maxJobs], number: 0 }, // What is claimed takes its room, too.
   { call: 'finish', which: [0], number: 7 },
   { call: 'push', which: [settings.maxJobs], number: 0 },
   { call: 'redrive', which: [0], number: 0 },
@@ -138,9 +139,8 @@ function createModel(store: QueueStore, clock: ManualClock) {
       const end = (state: Modelled['state'], at: number) => Object.assign(job, { state, at })
       if ('complete' in outcome) {
         end('done', clock.now())
-        if (outcome.log !== undefined) {
+        if (outcome.log !== undefined)
           log.push({ id: job.id, body: job.body, note: outcome.log, handledAt: new Date(clock.now()) })
-        }
       } else {
         if ('retryAt' in outcome) end('waiting', outcome.retryAt.getTime())
         else Object.assign(end('dead', clock.now()), { place: places++ })
@@ -154,9 +154,7 @@ function createModel(store: QueueStore, clock: ManualClock) {
       const count = await ifRoom(found.length, () => store.redrive(idsOf(found)))
       if (count === undefined) return
       expect(count).toBe(found.length)
-      for (const job of found) {
-        Object.assign(job, { state: 'waiting', at: clock.now(), place: places++, claimCount: 0 })
-      }
+      for (const job of found) Object.assign(job, { state: 'waiting', at: clock.now(), place: places++, claimCount: 0 })
     },
     async drop(which) {
       const found = chosen(letters(), which)

@@ -58,9 +58,7 @@ describe('an observer of a queue on pg-boss', needs('PostgreSQL'), () => {
     const [version] = (await schema?.run('SELECT version FROM schema.version')) ?? []
     await schema?.run('UPDATE schema.version SET version = version - 1')
     onTestFinished(async () => void (await schema?.run('UPDATE schema.version SET version = version + 1')))
-
     const observer = onPgBoss('orders', { observe: true })
-
     await expect(observer.counts()).rejects.toMatchObject({ code: 'queue_unavailable' })
     expect(await schema?.run('SELECT version + 1 AS version FROM schema.version')).toEqual([version])
   })

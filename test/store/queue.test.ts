@@ -86,9 +86,8 @@ describe('what a store throws', () => {
 
   it('on close: close rejects, each time', async () => {
     const { queue } = setUpQueue({ close: () => Promise.reject(new Error('away')) })
-    for (let call = 0; call < 2; call += 1) {
+    for (let call = 0; call < 2; call += 1)
       await expect(queue.close({ graceMs: 0 })).rejects.toMatchObject({ code: 'queue_unavailable' })
-    }
     await expect(queue.counts()).rejects.toMatchObject({ code: 'shutting_down' })
   })
 })
@@ -175,10 +174,8 @@ it('a job that its handler completed in a transaction gets no outcome', async ()
     return complete
   }
   queue.work(handle, { concurrency: 1 })
-
   await queue.push([jobOf()])
   await clock.advance(0)
-
   expect([notes, watched.outcomes]).toEqual([[Buffer.from('note')], []])
 })
 

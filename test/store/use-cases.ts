@@ -44,7 +44,6 @@ export function testUse(engine: UsedEngine): void {
     }
     const refused = open(other)
     const seen = work(refused)
-
     const changes = [() => refused.push([jobOf()]), () => refused.redrive('all'), () => refused.drop('all')]
     for (const call of [...changes, refused.counts, refused.deadLetters])
       await expect(call()).rejects.toMatchObject(refusal)
@@ -68,10 +67,8 @@ export function testUse(engine: UsedEngine): void {
     const byHand = open()
     await byHand.push([jobOf()])
     byHand.reserve?.('inbox')
-
     const seen = work(byHand)
     await byHand.drain()
-
     expect(seen).toHaveLength(2)
     await expect(countAs('destination')).rejects.toMatchObject({ code: 'queue_unavailable' })
   })

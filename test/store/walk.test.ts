@@ -46,12 +46,10 @@ describe('a walk', () => {
   it('lets everything else run once its time of a turn is over', async () => {
     const { spend, turn } = watchTurns()
     const turns: number[] = []
-
     for await (const _ of walk([Array(20), Array(20)])) {
       turns.push(turn())
       spend(1)
     }
-
     expect(turns).toHaveLength(40)
     expect(most(turns)).toBeLessThanOrEqual(5)
   })
@@ -63,9 +61,7 @@ describe('a walk', () => {
       lasts.push(last)
       return pages.shift() ?? []
     }
-
     const read = await readAll(walk(pagesOf<string>(list, { limit: 2, maxBytes: 1 })))
-
     expect(read).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect(lasts).toEqual([undefined, 'b', 'c', 'e'])
   })
@@ -77,9 +73,7 @@ describe('a walk', () => {
       const start = letters.findIndex(({ id }) => id === after) + 1
       return letters.slice(start, start + (limit ?? 0))
     }
-
     const read = await readAll(walkLetters(list, {}, { limit: 3, maxBytes: 1 }))
-
     expect(read.map(({ id }) => id)).toEqual(['0', '1', '2', '3', '4', '5', '6'])
   })
 })
@@ -165,9 +159,7 @@ describe('an inbox with large messages', () => {
     '%s: one message is parsed in a turn, and a page has 4 MB at most',
     async (_what, createEngine, fate, run, result) => {
       const { receiver, pages, parsed } = await storeLarge(createEngine, fate)
-
       const found = await run(receiver)
-
       expect({ found }).toMatchObject({ found: result })
       expect(parsed.length).toBeGreaterThan(0)
       expect(most(parsed)).toBe(1)

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Job as StoredJob } from 'bullmq'
 import { expect, it } from 'vitest'
-import { isRefusal, isReply } from '../../../src/store/bullmq/bullmq-connection.ts'
 import * as jobs from '../../../src/store/bullmq/bullmq-job.ts'
 import { keyOf } from '../../../src/store/bullmq/bullmq-keys.ts'
 
@@ -43,9 +42,4 @@ it('a dead letter has its body, state, reason and time, and of a job of others t
   expect(jobs.toDeadLetter(foreign)).toEqual({ ...letter, body: Buffer.from('{"to":"ada"}'), retryState: undefined })
   expect([foreign, jobOf({ data: {} }), jobOf({ data: null })].map(claimOf)).toEqual([undefined, undefined, undefined])
   expect(jobs.failure('no')).toMatchObject({ message: 'no', stack: '', name: 'UnrecoverableError' })
-})
-
-it('what BullMQ or Redis refuses is known from other errors', () => {
-  const errors = [{ code: -3 }, { code: 'E' }, { name: 'ReplyError' }].map((more) => Object.assign(new Error(), more))
-  expect([errors.filter(isRefusal), errors.filter(isReply)]).toEqual([errors.slice(0, 1), errors.slice(2)])
 })

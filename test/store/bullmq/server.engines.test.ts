@@ -44,9 +44,8 @@ describe('a Redis', needs('redis-server'), () => {
     const { queue, errors } = openQueue()
     work(queue)
     const message = expect.stringMatching(new RegExp(`${policy}.*\`allowEviction`))
-    for (const call of [() => queue.push([jobOf()]), () => queue.counts(), () => queue.deadLetters()]) {
+    for (const call of [() => queue.push([jobOf()]), () => queue.counts(), () => queue.deadLetters()])
       await expect(call()).rejects.toMatchObject({ code: 'queue_unavailable', message })
-    }
     expect(errors[0]).toMatchObject({ code: 'queue_unavailable', message })
     expect(await client.keys('*:wait')).toEqual([])
     await client.config('SET', 'maxmemory-policy', 'noeviction')
@@ -106,8 +105,7 @@ describe('a Redis', needs('redis-server'), () => {
     const { queue } = openQueue()
     await queue.push([jobOf()])
     await client.hset('bull-hookline:orders', 'version', 7)
-    for (const observe of [false, true]) {
+    for (const observe of [false, true])
       await expect(openQueue({ observe }).queue.counts()).rejects.toThrow('format version 7,')
-    }
   })
 })

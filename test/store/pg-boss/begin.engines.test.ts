@@ -92,9 +92,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
       if (attempts < 3) throw new Error('no')
       expect(await effects()).toEqual([]) // It is not committed.
     })
-
     await start()
-
     await expectEffects('m')
     expect(attempts).toBe(3)
   })
@@ -132,9 +130,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
       await client.query('ROLLBACK TO SAVEPOINT here')
       await write(message, delivery)
     })
-
     await start()
-
     await expectEffects('m')
   })
 
@@ -150,9 +146,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
       expect(() => client.query(new pg.Query('SELECT 1'))).toThrow()
       refused = await client.query('SELECT 1').catch((error: unknown) => error)
     })
-
     await start()
-
     expect(await deadLetter()).toMatchObject({ reason: 'handler_timeout' })
     await until(() => refused instanceof Error)
     const running = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep%${name}%' AND pid <> pg_backend_pid()`
@@ -172,11 +166,9 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     const db = { connect }
     const { receiver, errors, start, expectEffects } = setUp({ retries: [] }, { db })
     receiver.on('track', write)
-
     await start()
     await until(() => errors.length > 0)
     isDown = false
-
     await expectEffects('m')
     expect(errors[0]).toMatchObject({ code: 'queue_unavailable' })
     expect(await receiver.deadLetters()).toEqual([])
@@ -193,9 +185,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
       attempts += 1
       if (attempts < 3) throw new Error('no')
     })
-
     await start()
-
     await expectEffects('m')
     expect([attempts, failures, own.totalCount - own.idleCount, own.waitingCount]).toEqual([3, [], 0, 0])
     await receiver.close()
@@ -210,9 +200,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
       await write(message, delivery)
       if (attempts === 1) await lapse(name)
     })
-
     await start()
-
     await until(() => errors.length > 0)
     expect(errors[0]).toMatchObject({ code: 'lease_lapsed' })
     expect(await effects()).toEqual([])
@@ -230,9 +218,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     it('commit what they write, and the end of all messages', async () => {
       const { receiver, start, expectEffects } = setUp({ retries: [], history: { maxAgeMs: 60_000 } })
       receiver.onBatch('track', writeAll, batchOf(3))
-
       await start('one', 'two', 'three')
-
       await expectEffects('one', 'three', 'two')
       const done: unknown[] = []
       for await (const { handlers } of receiver.history()) done.push(handlers)
@@ -246,9 +232,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
         await lapse(name, 'LIMIT 1')
       }
       receiver.onBatch('track', writeLate, batchOf(2))
-
       await start('one', 'two')
-
       await until(() => errors.length === 2)
       expect(errors).toMatchObject([{ code: 'lease_lapsed' }, { code: 'lease_lapsed' }])
       expect(await effects()).toEqual([])
@@ -265,9 +249,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     })
     await start()
     await until(() => hasBegun)
-
     await receiver.close({ graceMs: 0 })
-
     const next = setUp({}, { name })
     next.receiver.on('track', write).start()
     await next.expectEffects('m')

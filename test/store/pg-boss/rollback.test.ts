@@ -35,9 +35,7 @@ it.each(['commit', 'rollback'] as const)(
     const { statements, goOn, transaction, db } = await begin()
     db.release()
     goOn()
-
     await transaction[how]([])
-
     await expect(db.query('INSERT')).rejects.toThrow('The transaction of this message is over.')
     expect(statements).toEqual([...(how === 'commit' ? ['COMPLETE', 'COMMIT'] : ['ROLLBACK']), 'release'])
   },

@@ -15,7 +15,6 @@ const data = { at: 1_000_000, body: body.toString('base64'), part: id.charAt(0) 
 it('a job is a row with its bytes as base64, in the queue for groups if it has one', () => {
   const group = 'e4ea294c062c' // It begins the SHA-1 of the name.
   const pushed = toPushed({ id, body, group: 'ada', notBefore: new Date(1005.5) }, data.at, clock)
-
   expect(pushed).toEqual({ id, data, startAfter: 1, singletonKey: group, group: { id: group } })
   expect(toPushed({ id, body }, data.at, clock)).toEqual({ id, data })
   expect(toInsert(id, body, data.at, state)).toEqual({ id, data: { ...data, state: state.toString('base64') } })

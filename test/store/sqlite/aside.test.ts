@@ -14,9 +14,8 @@ function open() {
 // Where no thread may be started: the process under the permission model.
 it('statements in a thread answer their first row, one after the other', async () => {
   const calls: string[] = []
-  for (const name of ['ref', 'unref'] as const) {
+  for (const name of ['ref', 'unref'] as const)
     vi.spyOn(Worker.prototype, name).mockImplementation(() => void calls.push(name))
-  }
   onTestFinished(() => void vi.restoreAllMocks())
   const aside = open()
   const [table, row] = await Promise.all([

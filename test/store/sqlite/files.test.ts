@@ -65,10 +65,8 @@ describe('a file that cannot be used is refused when the queue is created', () =
     const path = join(dirname(newFile()), 'a name.db')
     await sqliteQueue({ path }).close({ graceMs: 0 })
     const escaped = path.replace(' ', '\\040')
-
     replaceInFs('readFileSync', () => `29 28 8:1 /jobs.db ${escaped} rw,relatime - ext4 /dev/sda rw\n`)
     expectRefusal(path, 'mount')
-
     replaceInFs('readFileSync', () => `29 28 8:1 ${escaped} /elsewhere rw,relatime - ext4 /dev/sda rw\n`)
     await sqliteQueue({ path }).close({ graceMs: 0 })
   })
@@ -95,10 +93,8 @@ it.each(['', '.link'])(
   async (end) => {
     const path = newFile()
     if (end !== '') symlinkSync(path, path + end) // To a file that does not exist.
-
     const queue = sqliteQueue({ path: path + end })
     await queue.push([jobOf('{}')])
-
     const files = [path, `${path}-wal`, `${path}-shm`, ...sideFilesOf(path).map((name) => join(dirname(path), name))]
     expect(files.map((file) => statSync(file).mode & 0o777)).toEqual(Array(4).fill(0o600))
     await queue.close({ graceMs: 0 })
@@ -127,10 +123,8 @@ describe('a file that goes away', needs('POSIX'), () => {
       const before = sideFilesOf(path)
       remove(path)
       hurryTime()
-
       await expect(queue.push([jobOf('refused')])).rejects.toThrow(unavailable)
       await queue.push([jobOf('after')])
-
       expect(bodiesIn(path)).toEqual(kept)
       expect(existsSync(`${path}-wal`)).toBe(true)
       if (what.includes('side')) expect(sideFilesOf(path)).not.toEqual(before)
@@ -142,12 +136,10 @@ describe('a file that goes away', needs('POSIX'), () => {
     const queue = open()
     const folder = dirname(path)
     rmSync(folder, { recursive: true })
-
     await expect(queue.push([jobOf()])).rejects.toThrow(unavailable)
     await expect(queue.push([jobOf()])).rejects.toThrow(`${folder} does not exist`)
     mkdirSync(folder)
     await queue.push([jobOf()])
-
     expect(await queue.counts()).toMatchObject({ waiting: 1 })
   })
 
@@ -184,10 +176,8 @@ describe('a file that goes away', needs('POSIX'), () => {
       return result
     })
     onTestFinished(() => spy.mockRestore())
-
     const seen = work(queue)
     await drained(queue)
-
     expect([bodiesOf(seen), remove.mock.calls.length]).toEqual([['a'], 1])
   })
 })
@@ -211,12 +201,10 @@ describe('a file that others use too', () => {
     const other = connect()
     other.exec('BEGIN IMMEDIATE')
     held.resolve(done)
-
     await expect(queue.push([jobOf('meanwhile')])).rejects.toThrow('database is locked')
     await until(() => errors.length > 0)
     other.exec('ROLLBACK')
     await queue.push([jobOf('after')])
-
     await drained(queue)
     expect(bodiesOf(seen)).toEqual(['before', 'after'])
   })

@@ -1,7 +1,7 @@
 /** The jobs in a file when the clock is set, when they are too many, and when they are damaged. */
 
 import { describe, expect, it } from 'vitest'
-import type { DeadLetter, Outcome } from '../../../src/store/queue-types.ts'
+import type { DeadLetter } from '../../../src/store/queue-types.ts'
 import { until } from '../../support/until.ts'
 import { bodiesOf, damagePage, done, HOURS_3, jobOf, setUp, work } from './set-up.ts'
 
@@ -15,25 +15,6 @@ describe('a clock that is set', () => {
     const seen = work(queue)
     await queue.drain()
     expect(bodiesOf(seen).sort()).toEqual(['after', 'before'])
-  })
-
-  it('forward: what this process works on is not claimed again', async () => {
-    const { open, setClock, clock } = setUp()
-    const queue = open()
-    const held = Promise.withResolvers<Outcome>()
-    const seen = work(queue, () => held.promise)
-    await queue.push([jobOf('held'), jobOf('later', { notBefore: new Date(clock.now() + HOURS_3) })])
-    await until(() => seen.length === 1)
-    setClock(HOURS_3)
-    while (seen.length < 2) {
-      await queue.counts()
-      await clock.advance(200)
-    }
-    expect(bodiesOf(seen)).toEqual(['held', 'later'])
-    held.resolve(done)
-    await queue.drain()
-    expect(seen).toHaveLength(2)
-    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
   })
 })
 

@@ -12,10 +12,12 @@ describe('queues of one file in one process', () => {
   it('share a side file and the commits of calls that are made together, and not their jobs and ids', async () => {
     const { path } = setUp()
     const queues = Array.from({ length: 20 }, (_, index) => sqliteQueue({ path, name: `queue ${index}` }))
-    const commits = countCommits()
+    const run = vi.spyOn(StatementSync.prototype, 'run')
+    onTestFinished(() => run.mockRestore())
     const { id } = jobOf()
     await Promise.all(queues.map((queue, index) => queue.push([jobOf(`${index}`, { id })])))
-    expect(commits()).toBe(1)
+    const statements = run.mock.contexts.map((statement) => (statement as StatementSync).sourceSQL)
+    expect(statements.filter((sql) => sql === 'BEGIN IMMEDIATE')).toHaveLength(1)
     const seen = queues.map((queue) => work(queue))
     await Promise.all(queues.map((queue) => queue.drain()))
     expect(seen.map(bodiesOf)).toEqual(queues.map((_, index) => [`${index}`]))
@@ -81,10 +83,8 @@ describe('calls that share a commit', () => {
       CREATE TRIGGER refuse BEFORE INSERT ON hookline_queue_bodies WHEN length(NEW.body) = 3
       BEGIN SELECT RAISE(${how}, 'not this one'); END`)
     const bad = jobOf('bad')
-
     const pushes = [[jobOf('good')], [jobOf('before bad'), bad], [jobOf('good too')]]
     const results = await Promise.allSettled(pushes.map((jobs) => queue.push(jobs)))
-
     const reason = { code: 'queue_unavailable', message: expect.stringContaining('not this one') }
     expect(results).toMatchObject([{ status: 'fulfilled' }, { reason }, { status: 'fulfilled' }])
     expect(await queue.counts()).toMatchObject({ waiting: 2, active: 0, deadLetters: 0 })
@@ -124,11 +124,3 @@ describe('calls that share a commit', () => {
     await push
   })
 })
-
-/** Returns what says how often the file was written to since. */
-function countCommits(): () => number {
-  const run = vi.spyOn(StatementSync.prototype, 'run')
-  onTestFinished(() => run.mockRestore())
-  return () =>
-    run.mock.contexts.filter((statement) => (statement as StatementSync).sourceSQL === 'BEGIN IMMEDIATE').length
-}

@@ -36,9 +36,10 @@ it('are handled when it commits, at once, and not at all when it is rolled back'
 it('are those of several pushes, and of other queues of the file, in the order in which they were made', async () => {
   const { open, queue, db } = setUp()
   const other = open({ name: 'other' })
-  await queue.push([jobOf('before')])
+  const before = jobOf('before')
+  await queue.push([before])
   db.exec('BEGIN IMMEDIATE')
-  await queue.push([jobOf('one')], { db })
+  expect(await queue.push([before, jobOf('one')], { db })).toEqual([before.id])
   await other.push([jobOf('elsewhere')], { db })
   await queue.push([jobOf('two')], { db })
   db.exec('COMMIT')
@@ -47,17 +48,6 @@ it('are those of several pushes, and of other queues of the file, in the order i
   await queue.drain()
   expect(bodiesOf(seen)).toEqual(['before', 'one', 'two', 'after'])
   expect(await other.counts()).toMatchObject({ waiting: 1 })
-})
-
-it('have ids that are known, and a limit, as all others', async () => {
-  const { queue, db } = setUp({ maxJobs: 2 })
-  const job = jobOf('a')
-  await queue.push([job])
-  db.exec('BEGIN IMMEDIATE')
-  expect(await queue.push([job, jobOf('b')], { db })).toEqual([job.id])
-  await expect(queue.push([jobOf('c')], { db })).rejects.toMatchObject({ code: 'queue_full' })
-  db.exec('COMMIT')
-  expect(await queue.counts()).toMatchObject({ waiting: 2 })
 })
 
 it('are refused where they could not be in the transaction, and nothing is stored', async () => {
