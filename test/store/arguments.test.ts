@@ -85,10 +85,3 @@ it('pages and a history have their defaults, and numbers as large as they get', 
   expect([readLogPage(page), readLogPage({})]).toEqual([page, { limit: 100, maxBytes: most }])
   expect(readHistory('history', history, memoryQueue())).toBe(history)
 })
-
-it('a second handler is refused', async () => {
-  const queue = memoryQueue()
-  queue.work(complete, { concurrency: 1 })
-  expect(() => queue.work(complete, { concurrency: 1 })).toThrow(/already has a handler/)
-  await queue.close({ graceMs: 0 })
-})

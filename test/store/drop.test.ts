@@ -24,14 +24,6 @@ function setUp(options: Partial<CreateQueueOptions> = {}, change: Partial<QueueS
 }
 
 describe('the retention of dead letters', () => {
-  it('is for ever by default, without a timer', async () => {
-    const { clock, work, left, fail } = setUp()
-    work()
-    await fail('a')
-    await clock.advance(365 * 24 * HOUR)
-    expect([await left(), clock.timers]).toEqual([['a'], 0])
-  })
-
   it('drops those that are older when the queue gets its handler, and once an hour', async () => {
     const { clock, work, left, fail, queue } = setUp({ deadLetterRetentionMs: 10 * HOUR })
     expect(clock.timers).toBe(0)

@@ -284,6 +284,17 @@ test('a state that is saved while a message is handled is sealed, and kept where
   expect(unreadable).toEqual({ deadLetter: expect.any(String), retryState })
 })
 
+test('what is not encrypted is passed on', async () => {
+  const [push, close, drop] = [vi.fn(async () => []), vi.fn(async () => []), vi.fn(async () => 0)]
+  const queue = encryptQueue({ ...memoryQueue(), push, close, drop }, sealsOf(k1), manualClock())
+  const [db, filter] = [{}, { olderThan: new Date(5), reason: 'no' }]
+  for (const more of [{}, { matches: () => true }]) await queue.drop({ ...filter, ...more })
+  await queue.push([], { db })
+  await queue.close({ graceMs: 5 })
+  expect(drop.mock.calls).toEqual([[filter], [{ ...filter, matches: expect.any(Function) }]])
+  expect([push.mock.calls, close.mock.calls]).toEqual([[[[], { db }]], [[{ graceMs: 5 }]]])
+})
+
 describe('a key that a function returns', () => {
   it('is asked for once, and refuses messages and claims nothing until it is there', async () => {
     const warn = watchWarnings()

@@ -34,13 +34,6 @@ describe('a field', () => {
   ])('%s', (_, where, sent, expected) => {
     expect(matches(where, sent)).toBe(expected)
   })
-
-  it('is one filter of several', () => {
-    const matchesTrack = matchMessage({ type: 'track', userId: 'ada', where: { id: 1 } })
-    expect(matchesTrack(Buffer.from('{"type":"track","userId":"ada","id":1}'))).toBe(true)
-    expect(matchesTrack(Buffer.from('{"type":"track","userId":"bob","id":1}'))).toBe(false)
-    expect(matchesTrack(Buffer.from('{"type":"page","userId":"ada","id":1}'))).toBe(false)
-  })
 })
 
 it.each<[string, unknown]>([

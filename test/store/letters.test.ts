@@ -43,6 +43,7 @@ describe('the dead letters of an inbox', () => {
     ['a type', () => ({ type: 'track' }), ['0', '1']],
     ['an event', () => ({ event: 'Order Refunded' }), ['1']],
     ['a user', () => ({ userId: 'ada' }), ['0', '2']],
+    ['a type and a user', () => ({ type: 'track', userId: 'ada' }), ['0']],
     ['fields', () => ({ where: { userId: 'ada', messageId: '2' } }), ['2']],
     ['times', ({ hoursLater }) => ({ since: hoursLater(1), until: hoursLater(3) }), ['1', '2']],
     ['a reason', () => ({ reason: 'body_not_json' }), [undefined]],

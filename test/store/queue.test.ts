@@ -159,6 +159,7 @@ it('a store learns how many jobs a second, and whom to wake; the handler runs in
   const wake = context.run('work', () => queue.work(handle as HandleJob, { concurrency: 1, maxPerSecond: 5 }))
   await context.run('push', () => queue.push([jobOf()]))
   await clock.advance(0)
+  expect(() => work(queue)).toThrow(/already has a handler/)
   expect([limit.mock.calls, onChange.mock.calls, seen]).toEqual([[[5]], [[wake]], ['work']])
 })
 
@@ -253,17 +254,20 @@ describe('closing', () => {
   })
 
   it('of a store that answers nothing any more ends 700 ms after the grace, which is 10 s by default', async () => {
-    const silent = () => new Promise<never>(() => {})
-    const { clock, queue } = setUpQueue({ claim: silent, counts: silent, close: silent })
+    const answer = Promise.withResolvers<never>()
+    const silent = () => answer.promise
+    const { clock, queue, errors } = setUpQueue({ claim: silent, counts: silent, close: silent })
     work(queue)
     await clock.advance(0)
-    void queue.counts()
+    queue.counts().catch(() => {})
     const closed = vi.fn()
     void queue.close().then(closed)
     await clock.advance(10_699)
     expect(closed).not.toHaveBeenCalled()
     await clock.advance(1)
-    expect([closed.mock.calls, clock.timers]).toEqual([[[[]]], 0])
+    answer.reject(new Error('late'))
+    await nextTurn()
+    expect([closed.mock.calls, clock.timers, errors]).toEqual([[[[]]], 0, []])
   })
 
   it.each([

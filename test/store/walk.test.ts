@@ -5,7 +5,7 @@ import { memoryQueue } from '../../src/queues-memory.ts'
 import { sqliteQueue } from '../../src/queues-sqlite.ts'
 import type { Receiver } from '../../src/receive/receiver-types.ts'
 import type { DeadLetterPage, Queue } from '../../src/store/queue-types.ts'
-import { pagesOf, walk, walkLetters } from '../../src/store/walk.ts'
+import { pagesOf, takePage, walk, walkLetters } from '../../src/store/walk.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { setUpInbox } from '../support/inbox.ts'
@@ -64,6 +64,17 @@ describe('a walk', () => {
     const read = await readAll(walk(pagesOf<string>(list, { limit: 2, maxBytes: 1 })))
     expect(read).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect(lasts).toEqual([undefined, 'b', 'c', 'e'])
+  })
+
+  it('reads pages that hold no more bytes than they may, and at least one entry', () => {
+    const entries = [2, 2, 1].map((size) => ({ body: new Uint8Array(size) }))
+    const sizes = [
+      [9, 4],
+      [9, 1],
+      [1, 9],
+      [9, 5],
+    ].map(([limit = 0, maxBytes = 0]) => takePage(entries, { limit, maxBytes }).length)
+    expect(sizes).toEqual([2, 1, 1, 3])
   })
 
   it('reads each dead letter once, also when the last one of a page goes', async () => {

@@ -169,13 +169,13 @@ describe('claiming', () => {
   })
 
   it('claims when there is room again, also when that came while it looked', async () => {
-    const { clock, push, work, seen } = setUp()
+    const { clock, watched, push, work, seen } = setUp()
     const rooms = [0, 0]
     await push(jobOf())
-    work(undefined, 1, { count: () => rooms.shift() ?? 1, nextAt: () => new Date(clock.now()) })
+    work(undefined, 1, { count: () => rooms.shift() ?? 5, nextAt: () => new Date(clock.now()) })
     await clock.advance(0)
     await clock.advance(0)
-    expect(seen).toHaveLength(1)
+    expect([seen.length, new Set(watched.claims)]).toEqual([1, new Set([1])]) // No more than the concurrency.
   })
 })
 
@@ -184,12 +184,13 @@ describe('a pause', () => {
     const release = () => Promise.reject(new Error('away'))
     const { worker, errors, push, work, seen, asked, open } = setUpGated({ release })
     await push(jobOf())
-    work()
+    work(never)
     await asked
     void worker.pause()
     open()
     await until(() => seen.length === 1)
-    expect(errors).toMatchObject([{ message: 'away' }])
+    await worker.close(0)
+    expect(errors).toMatchObject([{ message: 'away' }, { message: 'away' }])
   })
 })
 
@@ -272,6 +273,16 @@ describe.each([false, true])('a store that fails; slow: %s', (isSlow) => {
     expect([finish.mock.calls.length, errors.length, clock.timers]).toEqual([3, 3, 0])
     expect(watched.released).toEqual([job, running].map(({ id }) => ({ id, wereHandled: true })))
   })
+})
+
+it('close gives handlers that obey the signal a turn to end', async () => {
+  const { watched, worker, push, work } = setUp()
+  const end = (resolve: (outcome: Outcome) => void) => () => process.nextTick(resolve, complete)
+  work((_job, signal) => new Promise((resolve) => signal.addEventListener('abort', end(resolve))))
+  await push(jobOf())
+  await nextTurn()
+  await worker.close(0)
+  expect([watched.outcomes, watched.released]).toEqual([[complete], []])
 })
 
 it('close waits for a claim on its way, and releases it unhandled', async () => {
