@@ -2,11 +2,16 @@
 
 import { describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/kit/clock.ts'
+import { memoryQueue } from '../../src/queues-memory.ts'
+import { sqliteQueue } from '../../src/queues-sqlite.ts'
 import type { CreateQueueOptions } from '../../src/store/arguments.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
+import type { Queue } from '../../src/store/queue-types.ts'
 import { Retention } from '../../src/store/retention.ts'
-import { manualClock } from '../../src/testing/manual-clock.ts'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { bodiesOf, jobOf, work } from '../support/queues.ts'
+import { until } from '../support/until.ts'
+import { newFile } from './sqlite/set-up.ts'
 import { setUpQueue } from './stores.ts'
 
 const HOUR = 60 * 60_000
@@ -94,6 +99,19 @@ describe('the retention of dead letters', () => {
     expect(timers.map((timer) => timer.hasRef())).toEqual([true, false, false]) // The first is the poll of the worker.
     await queue.close({ graceMs: 0 })
   })
+})
+
+it.each<[string, (options: { clock: ManualClock; deadLetterRetentionMs: number }) => Queue]>([
+  ['in memory', memoryQueue],
+  ['in a file', (options) => sqliteQueue({ path: newFile(), ...options })],
+])('a queue %s keeps dead letters as long as it is told', async (_where, open) => {
+  const clock = manualClock()
+  const queue = open({ clock, deadLetterRetentionMs: 1_000 })
+  work(queue, () => ({ deadLetter: 'no' }))
+  await queue.push([jobOf()])
+  await until(async () => (await queue.counts()).deadLetters === 1)
+  await until(() => clock.advance(500).then(async () => (await queue.counts()).deadLetters === 0))
+  await queue.close({ graceMs: 0 })
 })
 
 it.each([

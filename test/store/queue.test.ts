@@ -134,22 +134,19 @@ it('counts say why the last push failed, for a minute or until one succeeds', as
   expect(await pushError()).toBe(undefined)
 })
 
-it.each(['inbox', 'destination'] as const)(
-  'drain of the queue of an %s waits for what comes due later',
-  async (use) => {
-    const { clock, queue } = setUpQueue()
-    work(queue)
-    await queue.push([jobOf('later', { notBefore: new Date(clock.now() + 1_000) })])
-    await queue.drain() // It has no use yet.
-    queue.reserve?.(use)
-    const drained = vi.fn()
-    void queue.drain().then(drained)
-    await clock.advance(999)
-    expect(drained).not.toHaveBeenCalled()
-    await clock.advance(1)
-    expect(drained).toHaveBeenCalledOnce()
-  },
-)
+it.each(['inbox', 'destination'] as const)('drain of an %s waits for what comes due later', async (use) => {
+  const { clock, queue } = setUpQueue()
+  work(queue)
+  await queue.push([jobOf('later', { notBefore: new Date(clock.now() + 1_000) })])
+  await queue.drain() // It has no use yet.
+  queue.reserve?.(use)
+  const drained = vi.fn()
+  void queue.drain().then(drained)
+  await clock.advance(999)
+  expect(drained).not.toHaveBeenCalled()
+  await clock.advance(1)
+  expect(drained).toHaveBeenCalledOnce()
+})
 
 it('a store learns how many jobs a second, and whom to wake; the handler runs in the context of `work`', async () => {
   const [limit, onChange, context] = [vi.fn(), vi.fn(), new AsyncLocalStorage<string>()]

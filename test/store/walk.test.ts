@@ -68,13 +68,8 @@ describe('a walk', () => {
 
   it('reads pages that hold no more bytes than they may, and at least one entry', () => {
     const entries = [2, 2, 1].map((size) => ({ body: new Uint8Array(size) }))
-    const sizes = [
-      [9, 4],
-      [9, 1],
-      [1, 9],
-      [9, 5],
-    ].map(([limit = 0, maxBytes = 0]) => takePage(entries, { limit, maxBytes }).length)
-    expect(sizes).toEqual([2, 1, 1, 3])
+    const sizeOf = (limit: number, maxBytes: number) => takePage(entries, { limit, maxBytes }).length
+    expect([sizeOf(9, 4), sizeOf(9, 1), sizeOf(1, 9), sizeOf(9, 5)]).toEqual([2, 1, 1, 3])
   })
 
   it('reads each dead letter once, also when the last one of a page goes', async () => {
