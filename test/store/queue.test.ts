@@ -154,6 +154,7 @@ it('a store learns how many jobs a second, and whom to wake; the handler runs in
   const seen: unknown[] = []
   const handle = async () => ({ complete: seen.push(context.getStore()) > 0 }) as const
   const wake = context.run('work', () => queue.work(handle as HandleJob, { concurrency: 1, maxPerSecond: 5 }))
+  await clock.advance(0)
   await context.run('push', () => queue.push([jobOf()]))
   await clock.advance(0)
   expect(() => work(queue)).toThrow(/already has a handler/)

@@ -22,7 +22,7 @@ it('a job is stored as base64, until its time, with its id for the dedupe window
 
 it('a claim has what the job and its progress say, and its outcome counts it', () => {
   const held = { id, body, retryState: state, token: 'token', claimedAt: 9, isCounted: false, isLogged: false }
-  const first = jobOf()
+  const first = jobOf({ progress: null })
   const again = jobOf({ data: { ...data, dueAt: 5 }, progress: { claims: 2, firstAt: 3 } })
   const redriven = jobOf({ data: { body: data.body, dueAt: 5 }, progress: { dueAt: 7 } })
   const [at, dueAt] = [new Date(200), new Date(120)]
@@ -40,6 +40,7 @@ it('a dead letter has its body, state, reason and time, and of a job of others t
   const letter = { id, body, reason: 'no', retryState: state, failedAt: new Date(300) }
   expect(jobs.toDeadLetter(jobOf())).toEqual(letter)
   expect(jobs.toDeadLetter(foreign)).toEqual({ ...letter, body: Buffer.from('{"to":"ada"}'), retryState: undefined })
-  expect([foreign, jobOf({ data: {} }), jobOf({ data: null })].map(claimOf)).toEqual([undefined, undefined, undefined])
+  const others = [{ name: 'theirs' }, { data: {} }, { data: null }].map(jobOf)
+  expect([foreign, ...others].map(claimOf)).toEqual(Array(4).fill(undefined))
   expect(jobs.failure('no')).toMatchObject({ message: 'no', stack: '', name: 'UnrecoverableError' })
 })
