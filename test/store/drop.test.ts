@@ -6,9 +6,8 @@ import { memoryQueue } from '../../src/queues-memory.ts'
 import { sqliteQueue } from '../../src/queues-sqlite.ts'
 import type { CreateQueueOptions } from '../../src/store/arguments.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
-import type { Queue } from '../../src/store/queue-types.ts'
 import { Retention } from '../../src/store/retention.ts'
-import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { bodiesOf, jobOf, work } from '../support/queues.ts'
 import { until } from '../support/until.ts'
 import { newFile } from './sqlite/set-up.ts'
@@ -101,7 +100,7 @@ describe('the retention of dead letters', () => {
   })
 })
 
-it.each<[string, (options: { clock: ManualClock; deadLetterRetentionMs: number }) => Queue]>([
+it.each<[string, typeof memoryQueue]>([
   ['in memory', memoryQueue],
   ['in a file', (options) => sqliteQueue({ path: newFile(), ...options })],
 ])('a queue %s keeps dead letters as long as it is told', async (_where, open) => {

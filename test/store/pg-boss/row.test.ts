@@ -34,6 +34,8 @@ it('a claim has what its row and its note say, and of a row of others the data a
   expect(claimOf({})).toEqual({ ...held, ...unseen, note: { first: unseen.firstAt, uncounted: 0, state: null } })
   const fresh = claimOf({ retryCount: 0 }, { first: null, uncounted: 0, state })
   expect(fresh).toMatchObject({ claimCount: 1, firstAt: new Date(8_000), dueAt: new Date(1_000), retryState: state })
+  const lapsedOnce = claimOf({}, { first: null, uncounted: 1, state })
+  expect(lapsedOnce).toMatchObject({ claimCount: 2, firstAt: new Date(7_000), isNoted: true })
   const theirs = claimOf({ data: { to: 'ada' } })
   expect([`${theirs.body}`, theirs.isOurs, theirs.data.at]).toEqual(['{"to":"ada"}', false, 8_000_000])
   const others = [data, { ...data, at: '1' }, { ...data, body: 1 }, { ...data, part: 'x' }, null]

@@ -98,18 +98,16 @@ export function openAs(
   return {
     push(...bodies: string[]) {
       const jobs = bodies.map((body) => jobOf(body))
-      return ask('promise', (transaction) => steps.push(transaction, queue, jobs, 0))
+      return ask('promise', (of) => steps.push(of, queue, jobs, 0))
     },
-    claim: ({ limit = 1, now = 0 } = {}) => ask('claim', (transaction) => steps.claim(transaction, limit, now).jobs),
-    counts: () => ask('read', (transaction) => steps.count(transaction, 0)),
+    claim: ({ limit = 1, now = 0 } = {}) => ask('claim', (of) => steps.claim(of, limit, now).jobs),
+    counts: () => ask('read', (of) => steps.count(of, 0)),
     finish: (ended: steps.SqliteClaim, outcome: Outcome) =>
-      ask('promise', (transaction) =>
-        'complete' in outcome
-          ? steps.complete(transaction, [{ ...ended, log: outcome.log }], 0)
-          : steps.retryOrFail(transaction, ended, outcome, 0),
-      ),
-    release: (claims: readonly steps.ClaimRef[]) =>
-      ask('promise', (transaction) => steps.release(transaction, claims, true)),
+      ask('promise', (of) => {
+        if ('complete' in outcome) return steps.complete(of, [{ ...ended, log: outcome.log }], 0)
+        return steps.retryOrFail(of, ended, outcome, 0)
+      }),
+    release: (claims: readonly steps.ClaimRef[]) => ask('promise', (of) => steps.release(of, claims, true)),
     close,
   }
 }
