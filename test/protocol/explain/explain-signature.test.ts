@@ -33,6 +33,8 @@ describe('the form of a signature', () => {
     ['signature_labelled', `sha1=${RIGHT}`],
     ['signature_labelled', `X-Signature: ${RIGHT}`],
     ['signature_labelled', `${RIGHT}  -`],
+    ['signature_labelled', `SHA1(stdin)= ${RIGHT}`],
+    ['signature_quoted', `b'${RIGHT}'`],
     ['signature_repeated', `${RIGHT}, ${RIGHT}`],
     ['signature_repeated', `${sign('{}', SECRET)},${RIGHT}`],
     ['signature_timestamped', `t=1492774577,v1=${RIGHT}`],
@@ -41,7 +43,7 @@ describe('the form of a signature', () => {
     ['signature_base64url', Buffer.from(RIGHT, 'hex').toString('base64url')],
     ['signature_hex_in_base64', Buffer.from(RIGHT).toString('base64')],
     ['signature_cut', RIGHT.slice(0, 39)],
-    ['signature_cut', RIGHT.slice(1)],
+    ['signature_cut', RIGHT.slice(24)],
   ])('%s: %j', (code, signature) => {
     expect(codesOf(signature)).toEqual([code])
   })
@@ -56,7 +58,7 @@ describe('what several deviations made, or another digest', () => {
       ['signature_spaced', 'signature_quoted', 'signature_labelled', 'signature_uppercase'],
       ` "sha1=${RIGHT.toUpperCase()}"\n`,
     ],
-    [['signature_base64', 'signature_cut'], base64(RIGHT.slice(0, 24))],
+    [['signature_base64', 'signature_cut'], base64(RIGHT.slice(0, 16))],
     [['signature_timestamped', 'body_timestamped'], `t=1492774577,v1=${signedAt('.', 'sha1')},v0=0123456789abcdef`],
     [['signature_timestamped', 'body_timestamped'], `t=1492774577,v1=${signedAt(':', 'sha1')}`],
     [
@@ -66,6 +68,8 @@ describe('what several deviations made, or another digest', () => {
     [['hash_sha256'], hmacOf('sha256')],
     [['hash_sha512'], hmacOf('sha512')],
     [['hash_md5'], hmacOf('md5')],
+    [['hash_sha224'], hmacOf('sha224')],
+    [['hash_sha384'], hmacOf('sha384')],
     [['key_unused'], hashOf('sha1', TEXT)],
     [['key_before_body'], hashOf('sha1', SECRET + TEXT)],
     [['key_behind_body'], hashOf('sha1', TEXT + SECRET)],
@@ -87,15 +91,19 @@ describe('the secret', () => {
   const hex = Buffer.from('naïve').toString('hex')
   it.each<[code: string, passed: string, signing: string | Uint8Array]>([
     ['secret_space_extra', ' secret', 'secret'],
-    ['secret_space_lost', 'secret', 'secret '],
+    ...[' secret', 'secret '].map((signing): [string, string, string] => ['secret_space_lost', 'secret', signing]),
     ['secret_line_break_lost', 'secret', 'secret\n'],
+    ['secret_line_break_lost', 'secret', 'secret\r\n'],
     ['secret_quotes_extra', '"secret"', 'secret'],
     ['secret_quotes_lost', 'secret', '"secret"'],
-    ['secret_label_extra', 'HOOKLINE_SECRET=secret', 'secret'],
+    ['secret_quotes_lost', 'secret', "'secret'"],
+    ['secret_label_extra', 'export HOOKLINE_SECRET=secret', 'secret'],
     ['secret_hex_decoded', hex, Buffer.from(hex, 'hex')],
     ['secret_base64_decoded', 'bmHDr3ZlIQ==', Buffer.from('naïve!')],
     ['secret_hex_encoded', 'naïve', hex],
+    ['secret_hex_encoded', 'naïve', hex.toUpperCase()],
     ['secret_base64_encoded', 'naïve!', 'bmHDr3ZlIQ=='],
+    ['secret_base64_encoded', 'naïve!', 'bmHDr3ZlIQ'],
     ['secret_latin1', 'naïve', Buffer.from('naïve', 'latin1')],
   ])('%s: %j', (code, passed, signing) => {
     const signature = createHmac('sha1', signing).update(BODY).digest('hex')
@@ -112,11 +120,14 @@ describe('the body', () => {
 
   it.each<[code: string, given: string | Uint8Array, signed: string | Uint8Array]>([
     ['body_line_break_lost', TEXT, `${TEXT}\n`],
+    ['body_line_break_lost', TEXT, `${TEXT}\r\n`],
     ['body_line_break_extra', `${TEXT}\n`, TEXT],
+    ['body_line_break_extra', `${TEXT}\r\n`, TEXT],
     ['body_space_extra', ` \n${TEXT}\t`, TEXT],
     ['body_bom_extra', concat(mark, TEXT), TEXT],
     ['body_bom_lost', TEXT, concat(mark, TEXT)],
     ['body_line_breaks', '{\n"a":1\n}', '{\r\n"a":1\r\n}'],
+    ['body_line_breaks', '{\r\n"a":1\n}', '{\n"a":1\n}'],
     ['body_first_element', list, '{"type":"track","total":39}'],
     ['body_empty', TEXT, ''],
     ['body_object_text', TEXT, '[object Object]'],
@@ -126,13 +137,17 @@ describe('the body', () => {
     ['body_json_string_signed', TEXT, JSON.stringify(TEXT)],
     ['body_form_received', `payload=${encodeURIComponent(TEXT)}&x=1`, TEXT],
     ['body_form_received', new URLSearchParams({ payload: '{"a b":1}' }).toString(), '{"a b":1}'],
+    ['body_form_received', '%7B%22a%22%3A+1%7D', '{"a": 1}'],
     ['body_percent_encoded', TEXT, encodeURIComponent(TEXT)],
     ['body_latin1', '{"a":"déjà"}', latin1('{"a":"déjà"}')],
+    ['body_latin1', '{"a":"é☃"}', latin1('{"a":"é?"}')],
     ['body_ascii', '{"a":"déjà 🎉"}', '{"a":"d?j? ?"}'],
     ['body_utf16', TEXT, Buffer.from(TEXT, 'utf16le')],
     ['body_utf8_twice', '{"a":"déjà"}', '{"a":"dÃ©jÃ\u00a0"}'],
+    ['body_utf8_twice', '{"a":"€"}', '{"a":"â‚¬"}'],
     ['body_utf8_twice_received', '{"a":"dÃ©jÃ\u00a0"}', '{"a":"déjà"}'],
     ['body_latin1_received', latin1('{"a":"déjà"}'), '{"a":"déjà"}'],
+    ['body_latin1_received', latin1('{"a":"\x80"}'), '{"a":"€"}'],
     ['body_utf8_repaired', latin1('{"a":"é"}'), '{"a":"\ufffd"}'],
   ])('%s: %#', (code, given, signed) => {
     expect(codesOf(sign(concat(signed), SECRET), concat(given))).toEqual([code])

@@ -9,30 +9,6 @@ import { runs } from '../../support/properties.ts'
 
 const SECRET = 'a secret of the tests'
 
-function writersOf(body: string, signed: string): readonly string[] | 'matches' {
-  const { verdict, causes } = explainSignature(Buffer.from(body), sign(signed, SECRET), SECRET)
-  if (verdict === 'matches') return verdict
-  expect(causes).toMatchObject([{ code: 'body_reserialised' }])
-  return causes[0]?.writers ?? []
-}
-
-describe('a body that was written anew', () => {
-  const value = fc.json({ depthSize: 'small', stringUnit: 'binary' }).map((json) => `{"b":0, "a":1.0, "b": ${json}}`)
-
-  it.each([
-    ['JSON.stringify of JavaScript', undefined],
-    ['JSON.stringify of JavaScript with an indent of 2', 2],
-  ])('names %s', (name, indent) => {
-    fc.assert(
-      fc.property(value, (json) => {
-        const writers = writersOf(json, JSON.stringify(JSON.parse(json), null, indent))
-        expect(writers === 'matches' || writers.includes(name)).toBe(true)
-      }),
-      { numRuns: runs(15) },
-    )
-  })
-})
-
 describe('what is not to be explained', () => {
   const digest = fc
     .constantFrom('md5', 'sha1', 'sha256')
