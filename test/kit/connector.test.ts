@@ -1,8 +1,11 @@
 /** Certificates, on the real connections of senders and clients. */
 
-import type { SecureVersion } from 'node:tls'
+import net from 'node:net'
+import tls, { type SecureVersion } from 'node:tls'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type ClientOptions, createClient } from '../../src/client.ts'
+import { type ConnectorOptions, createConnector } from '../../src/kit/connector.ts'
+import { createPoster } from '../../src/kit/poster.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import { createSender } from '../../src/send/create-sender.ts'
 import type { SenderOptions } from '../../src/send/sender-options.ts'
@@ -10,6 +13,7 @@ import { capture } from '../../src/testing/capture.ts'
 import { createCertificate } from '../../src/testing/certificates.ts'
 import { serveTls } from '../support/certificates.ts'
 import { expectRefusal } from '../support/refusal.ts'
+import { throwing } from '../support/throwing.ts'
 import { until } from '../support/until.ts'
 
 async function send(url: string, options: Omit<SenderOptions, 'webhooks'> = {}) {
@@ -52,6 +56,29 @@ describe.each<SecureVersion>(['TLSv1.2', 'TLSv1.3'])('over %s', { timeout: 30_00
     expect(await record(url, { ca })).toEqual([])
     expect(seen).toMatchObject({ connections: 5, resumed: 0, requests: 5 })
   })
+})
+
+const connect = (options: Pick<ConnectorOptions, 'timeoutMs' | 'addressTimeoutMs'>) =>
+  createConnector({ ca: undefined, responseLimit: 1, ...options })(
+    { protocol: 'http:', hostname: 'h', port: '1' },
+    () => {},
+  )
+it.each<[string, () => unknown, object]>([
+  ['a fifth of its time for an address', () => connect({ timeoutMs: 1_001 }), { autoSelectFamilyAttemptTimeout: 201 }],
+  ['a second for an address', () => connect({ timeoutMs: 9_000 }), { autoSelectFamilyAttemptTimeout: 1_000 }],
+  [
+    'the port of http',
+    () => createPoster(new URL('http://shop.example')).reach(),
+    { host: 'shop.example', port: '80' },
+  ],
+  ['the port of https', () => createPoster(new URL('https://shop.example')).reach(), { port: '443' }],
+])('a connection gets %s by default', async (_what, open, expected) => {
+  const spies = [net, tls].map((module) =>
+    vi.spyOn(module as typeof net, 'connect').mockImplementation(throwing('seen')),
+  )
+  onTestFinished(() => spies.forEach((spy) => void spy.mockRestore()))
+  await expect((async () => open())()).rejects.toThrow('seen')
+  expect(spies.flatMap(({ mock }) => mock.calls)).toMatchObject([[expected]])
 })
 
 it('proxies in the environment are not used', async () => {

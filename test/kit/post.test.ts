@@ -1,22 +1,25 @@
 import { expect, test, vi } from 'vitest'
 import { createDeadlines } from '../../src/kit/deadlines.ts'
-import { type DispatcherLike, type PostOutcome, post } from '../../src/kit/post.ts'
+import { type DispatcherLike, type PostOutcome, type PostRequest, post } from '../../src/kit/post.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 
 const request = { origin: 'http://shop.example', path: '/hooks', headers: ['a', 'b'], body: new Uint8Array([1]) }
 const controller = { abort() {} } as never
 
-function setUp(dispatch: DispatcherLike['dispatch']) {
+function setUp(dispatch: DispatcherLike['dispatch'], more: Partial<PostRequest> = {}) {
   const clock = manualClock()
   const outcomes: PostOutcome[] = []
+  const dispatched = vi.fn(dispatch)
   const deadlines = createDeadlines(5_000, clock)
   const clear = vi.spyOn(deadlines, 'clear')
-  const pending = post({ dispatch }, request, { clock, deadlines }, (outcome) => outcomes.push(outcome))
-  return { clock, outcomes, pending, clear }
+  const pending = post({ dispatch: dispatched }, { ...request, ...more }, { clock, deadlines }, (outcome) =>
+    outcomes.push(outcome),
+  )
+  return { clock, outcomes, pending, clear, dispatched }
 }
 
 test('the outcome comes after post() returned, also when the dispatcher ends at once, and clears the deadline', async () => {
-  const { outcomes, clear } = setUp((_options, handler) => {
+  const { outcomes, clear, dispatched } = setUp((_options, handler) => {
     handler.onResponseStart?.(controller, 204, { 'retry-after': '7' })
     handler.onResponseData?.(controller, Buffer.from('o'))
     handler.onResponseData?.(controller, Buffer.from('k'))
@@ -24,11 +27,26 @@ test('the outcome comes after post() returned, also when the dispatcher ends at 
     return true
   })
   expect(outcomes).toEqual([])
+  const options = { ...request, method: 'POST', headersTimeout: 0, bodyTimeout: 0 }
+  expect(dispatched).toHaveBeenCalledExactlyOnceWith(options, expect.anything())
   expect(clear).toHaveBeenCalledOnce()
   await Promise.resolve()
   expect(outcomes).toEqual([
     { status: 204, headers: { 'retry-after': '7' }, retryAfterMs: 7_000, body: Buffer.from('ok'), error: undefined },
   ])
+})
+
+test('a body that is longer than its limit is cut, counts by its status, and ends the request', async () => {
+  const abort = vi.fn()
+  const respond: DispatcherLike['dispatch'] = (_options, handler) => {
+    handler.onResponseStart?.(controller, 200, {})
+    for (const chunk of ['ab', 'cd', 'ef']) handler.onResponseData?.({ abort } as never, Buffer.from(chunk))
+    return true
+  }
+  const [cut, whole] = [3, 6].map((responseLimit) => setUp(respond, { responseLimit }))
+  await Promise.resolve()
+  expect(cut?.outcomes).toMatchObject([{ status: 200, body: Buffer.from('abc'), error: undefined }])
+  expect([abort.mock.calls.length > 0, whole?.outcomes]).toEqual([true, []])
 })
 
 test('there is one outcome, whatever the dispatcher does afterwards', async () => {

@@ -15,10 +15,19 @@ it('posts any bytes, by any method, to any path of its origin', async () => {
   const second = await poster.post(Buffer.from('y'), {}, { path: '/other', isChunked: true })
   await poster.close()
 
-  expect([first, second]).toMatchObject(Array(2).fill({ status: 201, body: Buffer.from('taken') }))
-  expect(endpoint.requests.map(({ method, path, headers }) => [method, path, headers['transfer-encoding']])).toEqual([
-    ['PUT', '/a?b=c', undefined],
-    ['POST', '/other', 'chunked'],
+  const taken = { status: 201, headers: expect.any(Object), body: Buffer.from('taken'), durationMs: expect.any(Number) }
+  expect([first, second]).toEqual([taken, taken])
+  expect(
+    endpoint.requests.map(({ method, path, headers, bytes }) => [
+      method,
+      path,
+      headers['x-one'],
+      headers['transfer-encoding'],
+      `${bytes}`,
+    ]),
+  ).toEqual([
+    ['PUT', '/a?b=c', '1', undefined, 'x'],
+    ['POST', '/other', undefined, 'chunked', 'y'],
   ])
 })
 

@@ -36,16 +36,24 @@ describe('memberships', () => {
   const change = (event: string, audience_key: unknown) => ({ ...track, event, properties: { audience_key } })
 
   it.each([
-    ['identify with the trait true', { ...identify, traits: { vip: true } }, true],
-    ['identify with the trait false', { ...identify, traits: { vip: false } }, false],
-    ['identify with another trait', { ...identify, traits: { vips: true } }, undefined],
-    ['identify without traits', { ...identify, traits: undefined }, undefined],
-    ['identify with a trait that is no boolean', { ...identify, traits: { vip: 'yes' } }, undefined],
-    ['Audience Entered', change('Audience Entered', 'vip'), true],
-    ['Audience Exited', change('Audience Exited', 'vip'), false],
-    ['another event', change('Audience Created', 'vip'), undefined],
-    ['another type', page, undefined],
+    ['identify with the trait true', { ...identify, traits: { vip: true } }, [['vip', true]]],
+    ['identify with the trait false', { ...identify, traits: { vip: false } }, [['vip', false]]],
+    [
+      'identify with two',
+      { ...identify, traits: { vip: true, a: false } },
+      [
+        ['vip', true],
+        ['a', false],
+      ],
+    ],
+    ['identify without traits', { ...identify, traits: undefined }, []],
+    ['identify with a trait that is no boolean', { ...identify, traits: { vip: 'yes' } }, []],
+    ['Audience Entered', change('Audience Entered', 'vip'), [['vip', true]]],
+    ['Audience Exited', change('Audience Exited', 'vip'), [['vip', false]]],
+    ['another event', change('Audience Created', 'vip'), []],
+    ['Audience Entered of what is no name', change('Audience Entered', 5), []],
+    ['another type', page, []],
   ])('%s', (_what, message, expected) => {
-    expect(new Map(memberships(message)).get('vip')).toBe(expected)
+    expect(memberships(message)).toEqual(expected)
   })
 })

@@ -5,6 +5,8 @@ import { throwing } from '../support/throwing.ts'
 it.each([
   [null, 'null'],
   ['', 'an empty string'],
+  [[], 'an empty list'],
+  [Promise.resolve('hunter2'), 'a promise'],
   ['hunter2', 'a string'],
   [5, 'a number'],
   [{ secret: 'hunter2' }, 'an object'],

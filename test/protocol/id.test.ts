@@ -1,5 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { newId } from '../../src/protocol/id.ts'
+import { idOfDigest, idOfKey, newId } from '../../src/protocol/id.ts'
+
+it('the id of a digest and the id of a key are UUIDs of version 8, and stay the same: stores keep them', () => {
+  expect(idOfDigest('0123456789abcdef0123456789abcdef01234567')).toBe('01234567-89ab-8def-8123-456789abcdef')
+  expect(idOfKey('order-1')).toBe('0bafe221-56d2-898c-843b-86040446d366')
+})
 
 describe('a new id', () => {
   it('is a UUID of version 7, another one each time', () => {

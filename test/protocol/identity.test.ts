@@ -20,6 +20,7 @@ describe('a message is about a user', () => {
     ['an id in a message that is not valid', { userId: 'ada', type: 'unknown' }],
     ['a byte order mark before it', `\ufeff${JSON.stringify({ userId: 'ada' })}`],
     ['an element of a batch', [{ userId: 'x' }, { userId: 'ada' }]],
+    ['a call of a batch request', { batch: [{ userId: 'x' }, { userId: 'ada' }] }],
   ])('by %s', (_what, message) => {
     expect(matchUser('ada')(bytes(message))).toBe(true)
   })
@@ -27,6 +28,7 @@ describe('a message is about a user', () => {
   it.each([
     ['a group of that name', { type: 'group', userId: 'x', groupId: 'ada' }],
     ['an id that only begins so', { type: 'page', userId: 'ada2' }],
+    ['a delete of a batch request', { batch: [{ type: 'delete', userId: 'ada' }] }],
     ['a delete, which carries the request', { type: 'delete', userId: 'ada' }],
     ['what is no JSON', '{"userId":"ada"'],
     ['an id that is no string', { userId: ['ada'] }],

