@@ -14,11 +14,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 describe('no source', () => {
   const RULES: readonly (readonly [what: string, pattern: RegExp, example: string])[] = [
-    [
-      'takes the path of a URL for that of a file',
-      /import\.meta\.url\)\.pathname/,
-      'new URL("x", import.meta.url).pathname',
-    ],
+    ['takes the path of a URL for a file', /import\.meta\.url\)\.pathname/, 'new URL("x", import.meta.url).pathname'],
     ['names the folder of temporary files', /['"`]\/tmp\b/, "'/tmp/x'"],
     [
       'starts a program of npm without a shell',
@@ -27,7 +23,7 @@ describe('no source', () => {
     ],
     ['asks for a user where there is none', /\bgete?[ug]id\(/, 'process.getuid()'],
     [
-      'leaves tests out by the system, uncounted',
+      'skips tests by the system, uncounted',
       /(skipIf|runIf)\(process\.platform/,
       "it.skipIf(process.platform === 'x')",
     ],
@@ -107,12 +103,9 @@ it('a disk whose paths Windows does not know, such as one in memory: a queue ope
   expect(await queue.counts()).toMatchObject({ waiting: 1 })
 })
 
-it.each(['C:\\queues\\inbox.sqlite', 'c:/queues/inbox.sqlite'])(
-  '%s is a file for the command, not a URL',
-  (location) => {
-    expect(createPlace(location, {}).shown).toBe(resolve(location))
-  },
-)
+it.each(['C:\\queues\\inbox.sqlite', 'c:/inbox.sqlite'])('%s is a file for the command, not a URL', (location) => {
+  expect(createPlace(location, {}).shown).toBe(resolve(location))
+})
 
 it('a file system whose numbers of files have 64 bits, as that of Windows: two files that follow on each other differ', () => {
   const path = newFile()

@@ -11,11 +11,7 @@ import { hosts } from '../support/hosts.ts'
 const COUNT = 10
 const LENGTH = 500_000
 const PART = 400_000
-const headers = {
-  'content-type': 'application/json',
-  'x-signature': 'f'.repeat(40),
-  'content-length': `${LENGTH}`,
-}
+const headers = { 'content-type': 'application/json', 'x-signature': 'f'.repeat(40), 'content-length': `${LENGTH}` }
 
 let server: ChildProcess
 let ports: readonly (number | null)[]

@@ -265,24 +265,32 @@ describe('fetch', () => {
   })
 })
 
-it('the path of an endpoint with routes may end with a slash', async () => {
-  const handle = async ({ path }: { readonly path: string }) => ({ status: 200, headers: {}, body: path })
-  const app = express5().use(serveExpress({ routes: ['/v1/batch'], handle }, { path: '/analytics/' }))
-  expect((await request(app).post('/analytics/v1/batch')).text).toBe('/v1/batch')
-})
+it.each([
+  ['/analytics/', '/analytics/v1/batch', '/v1/batch', ['/v1/batch']],
+  ['/webhooks', '/webhooks', '/webhooks'],
+  ['/webhooks', '/webhooks/', ''],
+  ['/webhooks', '/webhooks/more', ''],
+  ['/webhooks/', '/webhooks/', '/webhooks/'],
+])(
+  'with the path %s, a request for %s reaches the endpoint as %j',
+  async (path, target, expected, routes?: string[]) => {
+    const handle = async ({ path }: { readonly path: string }) => ({ status: 200, headers: {}, body: path })
+    const answer = await serveFetch(
+      { ...(routes && { routes }), handle },
+      { path },
+    )(new Request(`http://localhost${target}`))
+    expect([answer.status, await answer.text()]).toEqual([expected === '' ? 404 : 200, expected])
+  },
+)
 
 describe('serve throws a TypeError', () => {
   const { receiver } = setUp()
   const all = [serveNode, serveExpress, serveKoa, serveFetch, serveLambda]
 
-  it.each(all)('for a path that can never match', (serve) => {
-    for (const path of ['', '/webhooks?x', '/webhooks#x', 5]) {
-      expect(() => serve(receiver, { path: path as string })).toThrow(TypeError)
+  it.each(all)('for a path that can never match, an unknown option, and options that are none', (serve) => {
+    for (const path of ['', 'webhooks', '/webhooks?x', '/webhooks#x', 5]) {
+      expect(() => serve(receiver, { path: path as string })).toThrow(/^`path`/)
     }
-    expect(() => serve(receiver, { path: 'webhooks' })).toThrow(/`path`.*'webhooks'/)
-  })
-
-  it.each(all)('for an unknown option, and for options that are none', (serve) => {
     expect(() => serve(receiver, { paht: '/webhooks' } as never)).toThrow(/`paht`.*`path`/)
     expect(() => serve(receiver, '/webhooks' as never)).toThrow(TypeError)
   })

@@ -4,7 +4,7 @@ import net from 'node:net'
 import tls, { type SecureVersion } from 'node:tls'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type ClientOptions, createClient } from '../../src/client.ts'
-import { type ConnectorOptions, createConnector } from '../../src/kit/connector.ts'
+import { createConnector } from '../../src/kit/connector.ts'
 import { createPoster } from '../../src/kit/poster.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import { createSender } from '../../src/send/create-sender.ts'
@@ -58,27 +58,22 @@ describe.each<SecureVersion>(['TLSv1.2', 'TLSv1.3'])('over %s', { timeout: 30_00
   })
 })
 
-const connect = (options: Pick<ConnectorOptions, 'timeoutMs' | 'addressTimeoutMs'>) =>
-  createConnector({ ca: undefined, responseLimit: 1, ...options })(
-    { protocol: 'http:', hostname: 'h', port: '1' },
-    () => {},
-  )
+const connect = (timeoutMs: number) => {
+  const connector = createConnector({ ca: undefined, responseLimit: 1, timeoutMs })
+  connector({ protocol: 'http:', hostname: 'shop.example', port: '1' }, () => {})
+}
+const reach = (url: string) => createPoster(new URL(url)).reach()
 it.each<[string, () => unknown, object]>([
-  ['a fifth of its time for an address', () => connect({ timeoutMs: 1_001 }), { autoSelectFamilyAttemptTimeout: 201 }],
-  ['a second for an address', () => connect({ timeoutMs: 9_000 }), { autoSelectFamilyAttemptTimeout: 1_000 }],
-  [
-    'the port of http',
-    () => createPoster(new URL('http://shop.example')).reach(),
-    { host: 'shop.example', port: '80' },
-  ],
-  ['the port of https', () => createPoster(new URL('https://shop.example')).reach(), { port: '443' }],
+  ['a fifth of its time for an address', () => connect(1_001), { autoSelectFamilyAttemptTimeout: 201 }],
+  ['a second for an address', () => connect(9_000), { autoSelectFamilyAttemptTimeout: 1_000 }],
+  ['the port of http', () => reach('http://shop.example'), { host: 'shop.example', port: '80' }],
+  ['the port of https', () => reach('https://shop.example'), { port: '443' }],
 ])('a connection gets %s by default', async (_what, open, expected) => {
-  const spies = [net, tls].map((module) =>
-    vi.spyOn(module as typeof net, 'connect').mockImplementation(throwing('seen')),
-  )
+  const seen = vi.fn(throwing('seen'))
+  const spies = [net, tls].map((module) => vi.spyOn(module as typeof net, 'connect').mockImplementation(seen))
   onTestFinished(() => spies.forEach((spy) => void spy.mockRestore()))
   await expect((async () => open())()).rejects.toThrow('seen')
-  expect(spies.flatMap(({ mock }) => mock.calls)).toMatchObject([[expected]])
+  expect(seen.mock.calls).toMatchObject([[expected]])
 })
 
 it('proxies in the environment are not used', async () => {

@@ -11,17 +11,11 @@ it.each<[name: string, value: string, isVerified?: boolean]>([
   expect(shownHeader(name, value, isVerified)).toBe(value)
 })
 
-it.each<[name: string, value: string]>([
-  ['Authorization', 'Basic c2VjcmV0'],
-  ['X-Vercel-Protection-Bypass', 'secret'],
-  ...['Cookie', 'Set-Cookie', 'Proxy-Authorization', 'X-Api-Key', 'X-Csrf-Token'].map(
-    (name) => [name, 'secret'] as [string, string],
-  ),
-  ['X-Team', 'what nobody knows may be one'],
-  ['X-Signature', SIGNATURE], // It may be the secret itself.
-  ['__proto__', 'x'],
-])('hides %s: %s', (name, value) => {
-  expect(shownHeader(name, value)).toBeUndefined()
+it.each([
+  ...['Authorization', 'Cookie', 'Set-Cookie', 'Proxy-Authorization', 'X-Api-Key', 'X-Vercel-Protection-Bypass'],
+  ...['X-Team', '__proto__', 'X-Signature'], // The signature may be the secret itself.
+])('hides %s', (name) => {
+  expect(shownHeader(name, SIGNATURE)).toBeUndefined()
 })
 
 it.each([

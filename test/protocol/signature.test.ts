@@ -26,15 +26,10 @@ const signature = sign(body, 'secret')
 
 describe('verify', () => {
   it('is false for any other digit of the signature', () => {
-    const steps = fc.integer({ min: 1, max: 15 })
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), fc.nat(39), steps, (body, place, step) => {
-        const signature = sign(body, 'secret')
-        const digit = (Number.parseInt(signature.charAt(place), 16) + step) % 16
-        const changed = signature.slice(0, place) + digit.toString(16) + signature.slice(place + 1)
-        expect(verify(body, changed, 'secret')).toBe(false)
-      }),
-    )
+    for (const [place, digit] of [...signature].entries()) {
+      const changed = signature.slice(0, place) + (digit === '0' ? '1' : '0') + signature.slice(place + 1)
+      expect(verify(body, changed, 'secret')).toBe(false)
+    }
   })
 
   it.each([

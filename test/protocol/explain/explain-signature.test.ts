@@ -216,27 +216,29 @@ it.each<[named: string, unknown[]]>([
 
 const SECRETS = ['a secret ', '"6162"', 'NAME=6162', '616263646566', 'Größe']
 const BODIES = [
-  ...['{"b":1.0,"a":"é/<","list":[]}\r\n', ' {"a":1} ', '[{"a":1},{"b":2}]', '"text"', '{\r\n"a":1}', '\ufeff{}'],
+  ...[
+    '{"b":1.0,"a":"é/<","list":[]}\r\n',
+    ' {"a":1} ',
+    '[{"a":1},{"b":2}]',
+    '"text"',
+    '{\r\n"a":1}',
+    '{\n}',
+    '\ufeff{}',
+  ],
   ...['a=%7B%7D', '%7B%22a%22%3A1%7D', 'eyJhIjoxfQ==', 'CafÃ©'],
 ].map((text) => Buffer.from(text))
 
 it('each signature of a receiver with one mistake is explained, and each mistake by its name', () => {
-  const pairs = SECRETS.flatMap((secret) =>
-    [...BODIES, Buffer.from('Café', 'latin1')].map((body) => ({ secret, body })),
-  )
+  const bodies = [...BODIES, Buffer.from('Café', 'latin1')]
+  const pairs = SECRETS.flatMap((secret) => bodies.map((body) => ({ secret, body })))
 
-  const named = new Set<string>()
-
-  for (const mistake of MISTAKES) {
-    pairs.some(({ secret, body }) => {
+  const unnamed = MISTAKES.filter((mistake) => {
+    return !pairs.some(({ secret, body }) => {
       const signature = mistake.sign(body, secret)
       if (signature === undefined || signature === sign(body, secret)) return false
-      const { verdict, causes } = explainSignature(body, signature, secret)
-      expect([mistake.code, verdict]).toEqual([mistake.code, 'explained'])
-      for (const { code } of causes) named.add(code)
-      return causes.some(({ code }) => code === mistake.code)
+      return codesOf(signature, body, secret).includes(mistake.code)
     })
-  }
+  })
 
-  expect(MISTAKES.filter(({ code }) => !named.has(code))).toEqual([])
+  expect(unnamed).toEqual([])
 })
