@@ -113,9 +113,8 @@ it.each([
   const { handler, errors } = setUp()
   const event = eventOf('REST API', signed(track))
   const { 'X-Signature': _, ...others } = event.multiValueHeaders ?? {}
-  expect(codeOf(await handler({ ...event, multiValueHeaders: { ...others, ...multiValueHeaders } }))).toBe(
-    'signature_malformed',
-  )
+  const answer = await handler({ ...event, multiValueHeaders: { ...others, ...multiValueHeaders } })
+  expect(codeOf(answer)).toBe('signature_malformed')
   expect(errors).toHaveLength(1)
 })
 

@@ -114,15 +114,12 @@ const RIGHT: readonly (readonly [host: string, right: Name, ...working: Name[]])
 describe.each(RIGHT)('in %s', (host, right, ...working) => {
   const wrong = (Object.keys(serves) as Name[]).filter((name) => !working.includes(name))
   const isMisused = host === 'Hono' || host === 'Fastify, a route' // Its own `serve` is to be called or mounted otherwise.
-  it.each(wrong.filter((name) => isMisused || name !== right))(
-    'hookline/%s throws and names the import',
-    async (name) => {
-      const { receiver } = setUp()
-      const thrown = await hosts[host]?.(serves[name](receiver) as never)
-      expect(thrown).toBeInstanceOf(TypeError)
-      expect(String(thrown)).toContain(`'hookline/${right}'`)
-    },
-  )
+  it.each(wrong.filter((name) => isMisused || name !== right))('hookline/%s names the import', async (name) => {
+    const { receiver } = setUp()
+    const thrown = await hosts[host]?.(serves[name](receiver) as never)
+    expect(thrown).toBeInstanceOf(TypeError)
+    expect(String(thrown)).toContain(`'hookline/${right}'`)
+  })
 })
 
 it.each([

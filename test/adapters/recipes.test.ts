@@ -213,10 +213,7 @@ describe('fetch', () => {
     const incoming = webRequest()
     await read(incoming)
     const response = await serveFetch(receiver)(incoming)
-    expect([response.status, await response.json()]).toMatchObject([
-      500,
-      { code: 'body_consumed', detail: expect.stringContaining('read a clone of it') },
-    ])
+    expect([response.status, await codeOf(response)]).toEqual([500, 'body_consumed'])
     const unread = webRequest()
     await read(unread.clone())
     expect((await serveFetch(receiver)(unread)).status).toBe(200)
@@ -271,17 +268,12 @@ it.each([
   ['/webhooks', '/webhooks/', ''],
   ['/webhooks', '/webhooks/more', ''],
   ['/webhooks/', '/webhooks/', '/webhooks/'],
-])(
-  'with the path %s, a request for %s reaches the endpoint as %j',
-  async (path, target, expected, routes?: string[]) => {
-    const handle = async ({ path }: { readonly path: string }) => ({ status: 200, headers: {}, body: path })
-    const answer = await serveFetch(
-      { ...(routes && { routes }), handle },
-      { path },
-    )(new Request(`http://localhost${target}`))
-    expect([answer.status, await answer.text()]).toEqual([expected === '' ? 404 : 200, expected])
-  },
-)
+])('at the path %s, a request for %s reaches the endpoint as %j', async (path, target, expected, routes?: string[]) => {
+  const handle = async ({ path }: { readonly path: string }) => ({ status: 200, headers: {}, body: path })
+  const handler = serveFetch({ ...(routes && { routes }), handle }, { path })
+  const answer = await handler(new Request(`http://localhost${target}`))
+  expect([answer.status, await answer.text()]).toEqual([expected === '' ? 404 : 200, expected])
+})
 
 describe('serve throws a TypeError', () => {
   const { receiver } = setUp()

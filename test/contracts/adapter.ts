@@ -13,6 +13,7 @@ import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { hmac } from '../support/hmac.ts'
 import type { Before, Host, Running } from '../support/hosts.ts'
+import { throwing } from '../support/throwing.ts'
 import { until } from '../support/until.ts'
 import type { Reply, Wire } from '../support/wire.ts'
 
@@ -278,6 +279,13 @@ export function adapterContract(host: Host, turn: number): void {
     expect([reply?.status, reply?.headers['x-kept'], reply?.text]).toEqual([status, '1', body])
     if (host.http !== undefined) expect(reply?.headers['content-length']).toBe(contentLength)
     expect([head?.status, head?.headers['x-kept'], head?.text]).toEqual([status, '1', ''])
+  })
+
+  // A web request and an event have no host that answers for the endpoint.
+  it.each(host.http === undefined ? [] : ['throws', 'rejects'])('answers 500 when the endpoint %s', async (how) => {
+    const fail = throwing('of the endpoint')
+    const send = await startEndpoint(how === 'throws' ? fail : () => Promise.reject(new Error('late')) as never)
+    expect((await send(empty))?.status).toBe(500)
   })
 
   if (host.isBuffered || host.isOlder) return

@@ -187,9 +187,8 @@ describe('what nothing explains', () => {
 
   it('says when a body is too large for all of them', () => {
     const body = Buffer.from(JSON.stringify({ text: 'x'.repeat(2_000_000) }))
-    expect(explainSignature(body, other, SECRET, { maxBytes: 40_000_000 }).message).toMatch(
-      /Only \d+ deviations were tried, because the body or the signature is long\.$/,
-    )
+    const { tried } = explainSignature(body, other, SECRET, { maxBytes: 40_000_000 })
+    expect([tried.includes('key_unused'), tried.includes('body_reserialised')]).toEqual([true, false])
     expect(codesOf(sign(`${body}\n`, SECRET), body)).toEqual(['body_line_break_lost'])
   })
 })
