@@ -151,13 +151,14 @@ export function adapterContract(host: Host, turn: number): void {
     expect(headers['content-type']).toBe('application/problem+json')
     expect('www-authenticate' in headers).toBe(reply?.status === 401)
     expect(headers.allow).toBe(code === 'method_not_allowed' ? 'POST' : undefined)
-    if (host.http !== 1) expect(headers.connection).toBeUndefined()
-    else if (CLOSING.includes(code)) expect(headers.connection).toBe('close')
+    const kept = CLOSING.includes(code) ? 'close' : 'keep-alive'
+    expect(headers.connection).toBe(host.http === 1 ? kept : undefined)
     expect(reply?.text).not.toContain(secret)
   }
 
   function expectSuccess(reply: Reply | undefined): void {
-    expect(reply).toMatchObject({ status: 200, text: '{"ok":true}', headers: { 'content-type': 'application/json' } })
+    const headers = { 'content-type': 'application/json', ...(host.http === 1 && { connection: 'keep-alive' }) }
+    expect(reply).toMatchObject({ status: 200, text: '{"ok":true}', headers })
   }
 
   const expectText = async (send: Running['send'], path: string, text: string) =>
@@ -282,10 +283,15 @@ export function adapterContract(host: Host, turn: number): void {
   })
 
   // A web request and an event have no host that answers for the endpoint.
-  it.each(host.http === undefined ? [] : ['throws', 'rejects'])('answers 500 when the endpoint %s', async (how) => {
-    const fail = throwing('of the endpoint')
-    const send = await startEndpoint(how === 'throws' ? fail : () => Promise.reject(new Error('late')) as never)
-    expect((await send(empty))?.status).toBe(500)
+  it.each<[string, () => EndpointAnswer]>([
+    ['throws', throwing('at once')],
+    ['rejects', () => Promise.reject(new Error('late')) as never],
+    ['gives a status that cannot be sent', () => ({ status: 9_999, headers: {}, body: '' })],
+  ])('answers 500, or ends the connection, when the endpoint %s', async (how, answer) => {
+    if (host.http === undefined) return
+    const send = await startEndpoint(answer)
+    const { status } = (await send(empty).catch(() => undefined)) ?? {}
+    expect([500, how.startsWith('gives') ? undefined : 500]).toContain(status)
   })
 
   if (host.isBuffered || host.isOlder) return

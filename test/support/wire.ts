@@ -68,7 +68,7 @@ export function clientOfHttp1(port: number): Client {
           port,
           path: wire.path ?? '/webhooks',
           method: wire.method ?? 'POST',
-          headers: headersOf(wire) as http.OutgoingHttpHeaders,
+          headers: { connection: 'keep-alive', ...headersOf(wire) } as http.OutgoingHttpHeaders,
           agent: false,
         })
         request.setNoDelay(true)
