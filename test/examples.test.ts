@@ -11,6 +11,7 @@ import { expectations, findFaults, STATIONS, toAnswer } from '../examples/demo/e
 import { listen } from '../examples/demo/listen.ts'
 import { toFailure, toLine, toPassing } from '../examples/demo/table.ts'
 import { watchConsole } from './support/console.ts'
+import { throwing } from './support/throwing.ts'
 
 test('the check of an outcome looks at every station and at the outcome', () => {
   const [identify] = expectations
@@ -43,9 +44,7 @@ test('an example that cannot listen names the port, and ends with 1', async () =
   onTestFinished(() => void neighbour.close())
   await once(neighbour, 'listening')
   const printed = watchConsole()
-  const exit = vi.spyOn(process, 'exit').mockImplementation(() => {
-    throw new Error('It has ended.')
-  })
+  const exit = vi.spyOn(process, 'exit').mockImplementation(throwing('It has ended.'))
   onTestFinished(() => {
     vi.unstubAllEnvs()
     exit.mockRestore()

@@ -37,6 +37,7 @@ function reached(root: unknown): string {
       rest.push(error)
     }
   }
+  read(() => JSON.stringify(root)) // Of a cycle it throws.
   while (rest.length > 0) {
     const value = rest.pop()
     if (typeof value === 'string') texts.push(value)
@@ -58,14 +59,7 @@ function reached(root: unknown): string {
       }
     }
   }
-  const json = ((): string => {
-    try {
-      return JSON.stringify(root) ?? ''
-    } catch {
-      return '' // A cycle.
-    }
-  })()
-  return [...texts, inspect(root, { showHidden: true, depth: 20, getters: true }), json].join('\n')
+  return [...texts, inspect(root, { showHidden: true, depth: 20, getters: true })].join('\n')
 }
 
 function isHolder(value: unknown): value is object {

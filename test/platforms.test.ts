@@ -9,6 +9,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { inodeOf } from '../src/store/sqlite/database.ts'
 import { createPlace } from '../tools/command/src/place.ts'
 import { bodiesIn, jobOf, newFile, setUp, sideFilesOf, truncateWal } from './store/sqlite/set-up.ts'
+import { throwing } from './support/throwing.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -51,9 +52,7 @@ function replaceInFs(name: 'rmSync' | 'statSync', fake: (...args: never[]) => un
 }
 
 describe('a file system that removes no open file, as that of Windows', () => {
-  const refuse = () => {
-    throw Object.assign(new Error('EBUSY: resource busy or locked'), { code: 'EBUSY' })
-  }
+  const refuse = throwing(Object.assign(new Error('EBUSY: resource busy or locked'), { code: 'EBUSY' }))
 
   it('a queue closes nonetheless; the side file that it leaves is removed by the next that opens the file', async () => {
     const { path, open } = setUp()
@@ -94,9 +93,7 @@ it('a file system that ignores case, as that of Windows and macOS: one file is o
 })
 
 it('a disk whose paths Windows does not know, such as one in memory: a queue opens nonetheless', async () => {
-  const spy = vi.spyOn(realpathSync, 'native').mockImplementation(() => {
-    throw new Error('EISDIR')
-  })
+  const spy = vi.spyOn(realpathSync, 'native').mockImplementation(throwing('EISDIR'))
   onTestFinished(() => spy.mockRestore())
   const queue = setUp().open()
   await queue.push([jobOf()])
