@@ -129,12 +129,8 @@ describe('no way leads to a secret from', () => {
   })
 
   it('a platform', async () => {
-    await using platform = await startPlatform({
-      to: webhook('http://127.0.0.1:9/webhooks'),
-      secret: SECRET,
-      collector: silent,
-      destination: { onAttempt: () => {} },
-    })
+    const options = { secret: SECRET, collector: silent, destination: { onAttempt: () => {} } }
+    await using platform = await startPlatform({ to: webhook('http://127.0.0.1:9/webhooks'), ...options })
     await platform.destination.track({ userId: 'u', event: 'Order Completed' })
     expectNoSecret({ platform })
   })
@@ -158,12 +154,13 @@ it('no observer, callback, handler, line of the log or channel gets a secret', a
     onTestFinished(() => void unsubscribe(name, listen))
   }
 
-  const receiver = createReceiver({
-    header: { name: 'authorization', value: [SECRET, `${SECRET}2`] },
+  const header = { name: 'authorization', value: [SECRET, `${SECRET}2`] }
+  const told = {
     onError: keep('receiver onError'),
     onRejected: keep('receiver onRejected'),
     logger: logger('receiver'),
-  })
+  }
+  const receiver = createReceiver({ header, ...told })
   receiver.on('*', (...args) => {
     keep('handler')(...args)
     if (args[0].type === 'page') throw new Error('out of stock')
@@ -186,11 +183,8 @@ it('no observer, callback, handler, line of the log or channel gets a secret', a
     logger: logger('destination'),
   })
   destination.observe(observer('destination', ['queued', 'skipped', 'attempted', 'circuit']))
-  const collector = createCollector({
-    sources: [{ name: 'shop', writeKey: SECRET, destinations: [destination] }],
-    onError: keep('collector onError'),
-    logger: logger('collector'),
-  })
+  const sources = [{ name: 'shop', writeKey: SECRET, destinations: [destination] }]
+  const collector = createCollector({ sources, onError: keep('collector onError'), logger: logger('collector') })
   collector.observe(observer('collector', ['answered']))
   const post = (writeKey: string, body: object) => {
     const bytes = Buffer.from(JSON.stringify(body))

@@ -22,9 +22,8 @@ test('through long outages a destination posts little, and delivers everything s
     )
   }
   const last = samples.at(-1)
-  expect(last?.arrived).toBe(HOURS.hours * 3_600 * PER_SECOND + 1)
+  expect(last).toMatchObject({ arrived: HOURS.hours * 3_600 * PER_SECOND + 1, failed: 0 })
   expect(last?.waiting).toBeLessThan(2 * PER_SECOND)
-  expect(last?.failed).toBe(0)
 })
 
 test('the same seed simulates the same day, another one another day', async () => {

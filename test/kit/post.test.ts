@@ -12,9 +12,8 @@ function setUp(dispatch: DispatcherLike['dispatch'], more: Partial<PostRequest> 
   const dispatched = vi.fn(dispatch)
   const deadlines = createDeadlines(5_000, clock)
   const clear = vi.spyOn(deadlines, 'clear')
-  const pending = post({ dispatch: dispatched }, { ...request, ...more }, { clock, deadlines }, (outcome) =>
-    outcomes.push(outcome),
-  )
+  const done = (outcome: PostOutcome) => outcomes.push(outcome)
+  const pending = post({ dispatch: dispatched }, { ...request, ...more }, { clock, deadlines }, done)
   return { clock, outcomes, pending, clear, dispatched }
 }
 
