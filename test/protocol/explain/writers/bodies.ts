@@ -1,4 +1,4 @@
-/** What serialisers sign, for the test that runs them and for the one that reads what they printed. */
+/** What serialisers sign, for the test that runs them and the one that reads what Python 3.11, PHP 8.2, Ruby 3.1 and Go 1.19 printed. */
 
 import { beforeAll, expect, it } from 'vitest'
 import { explainSignature } from '../../../../src/protocol/explain/explain-signature.ts'
