@@ -47,38 +47,44 @@ describe('a destination', () => {
 
   it('queued, tried again, delivered: one row', async () => {
     const { destination, clock, rows, detail, captured, start, counts } = setUp([{ status: 503, body: 'later' }, 200])
-    const queued = await destination.track({ userId: 'u', event: 'Sold' })
+    const queued = await destination.track({ userId: 'u', event: 'Sold', messageId: 'm' })
     if (!queued.queued) throw new Error('It was not queued.')
-    expect(rows()).toMatchObject([{ kind: 'sent', part: 'shop', state: 'waiting', at: start, attempts: 0 }])
+    const sent = { id: 1, kind: 'sent', part: 'shop', at: start, bytes: expect.any(Number), messageIds: ['m'] }
+    const waiting = { ...sent, type: 'track', name: 'Sold', user: 'u', state: 'waiting' }
+    expect(rows()).toEqual([{ ...waiting, attempts: 0 }])
     expect(detail()?.window).toBeUndefined()
 
     await clock.advance(0)
-    const [row] = rows()
-    expect(row).toMatchObject({ state: 'waiting', type: 'track', name: 'Sold', user: 'u', status: 503, attempts: 1 })
-    expect(row?.retryAt).toBe(clock.nextTimerAt)
-    expect(row?.retryAt).toBeGreaterThan(start)
-    const retryAt = row?.retryAt as number
-    const first = { url: 'https://shop.example/webhooks', at: start, ok: false, status: 503, body: 'later' }
-    expect(detail()).toMatchObject({
-      deliveryId: queued.id,
-      window: { startedAt: start, endsAt: start + 4 * 3_600_000 },
+    const retryAt = clock.nextTimerAt as number
+    expect(retryAt).toBeGreaterThan(start)
+    const text = Buffer.from(captured.requests[0]?.bytes ?? []).toString()
+    const first = {
+      url: 'https://shop.example/webhooks',
+      at: start,
+      durationMs: 0,
+      ok: false,
+      status: 503,
+      body: 'later',
+    }
+    const expected = {
+      row: { ...waiting, bytes: text.length, attempts: 1, status: 503, durationMs: 0, retryAt },
+      body: { size: text.length, text },
       steps: [
         { what: 'queued', at: start },
         { what: 'attempt', at: start, attempt: first },
-        { what: 'round', status: 'retrying', retryAt },
+        { what: 'round', at: start, status: 'retrying', retryAt },
       ],
-    })
+      ...{ deliveryId: queued.id, isStored: true, canExplain: false },
+      window: { startedAt: start, endsAt: start + 4 * 3_600_000 },
+    }
+    expect(detail()).toEqual(expected)
 
     await clock.advance(60_000)
-    const cleared = { retryAt: undefined, code: undefined }
-    expect(rows()).toMatchObject([{ id: row?.id, state: 'done', status: 200, attempts: 2, ...cleared }])
-    const { body, steps, request, window } = detail() ?? {}
-    expect(steps?.slice(3)).toMatchObject([
-      { what: 'attempt', at: retryAt, attempt: { ok: true, status: 200 } },
-      { what: 'round', status: 'delivered', at: retryAt },
-    ])
-    expect([body?.text, request]).toEqual([Buffer.from(captured.requests[0]?.bytes ?? []).toString(), undefined])
-    expect(window?.startedAt).toBe(start)
+    const last = { ...first, at: retryAt, ok: true, status: 200, body: '' }
+    expected.steps.push({ what: 'attempt', at: retryAt, attempt: last })
+    const round = { what: 'round', at: retryAt, status: 'delivered' }
+    const done = { ...expected.row, state: 'done', attempts: 2, status: 200, retryAt: undefined }
+    expect(detail()).toEqual({ ...expected, row: done, steps: [...expected.steps, round] })
     expect(counts()).toEqual([1, 1])
   })
 
@@ -89,7 +95,14 @@ describe('a destination', () => {
 
     await clock.advance(0)
     expect(rows()).toMatchObject([{ state: 'waiting', code: 'reset', finalUrls: ['https://one.example/hooks?…'] }])
-    expect(detail()?.steps[2]).toMatchObject({ attempt: { error: 'reset', ok: false } })
+    const reset = {
+      url: 'https://two.example/hooks',
+      durationMs: 0,
+      ok: false,
+      error: 'reset',
+      reason: expect.any(String),
+    }
+    expect(detail()?.steps[2]).toMatchObject({ attempt: { ...reset, at: clock.now(), body: '' } })
 
     await clock.advance(60_000)
     expect(rows()).toMatchObject([{ state: 'dead', code: 'refused', attempts: 2 }])
@@ -179,31 +192,55 @@ describe('a collector', () => {
 
   it('a batch is one row', async () => {
     const { post, rows, detail, clock, counts } = setUp()
-    const body = { batch: [{ type: 'track', ...call }, {}, { type: 'page', userId: 'u' }] }
-    await post('/v1/batch', body)
-    const row = { kind: 'collected', part: 'site', state: 'done', type: 'batch', status: 200, at: clock.now() }
-    expect(rows()).toMatchObject([row])
-    expect([rows()[0]?.user, rows()[0]?.name, rows()[0]?.isRefused]).toEqual([undefined, undefined, undefined])
-    expect(detail()).toMatchObject({
-      request: { method: 'POST', path: '/v1/batch', remoteAddress: '192.0.2.1' },
-      body: { text: JSON.stringify(body) },
+    const messageIds = ['a'.repeat(300), 'b']
+    const batch = [
+      { type: 'track', ...call, messageId: messageIds[0] },
+      {},
+      { type: 'page', userId: 'u', messageId: 'b' },
+    ]
+    const text = JSON.stringify({ batch })
+    const at = clock.now()
+    const readBody = () => clock.advance(7).then(() => ({ bytes: Buffer.from(text), source: 'stream' }) as const)
+    await post('/v1/batch', {}, { readBody })
+    const collected = { kind: 'collected', part: 'site', at, durationMs: 7, attempts: 0, bytes: text.length, id: 1 }
+    const ids = { messageIds: ['a'.repeat(200), 'b'] }
+    const sender = { remoteAddress: '192.0.2.1' }
+    const row = { ...collected, ...ids, state: 'done', type: 'batch', status: 200, refusedCalls: 1 }
+    expect(detail()).toEqual({
+      row,
+      request: { ...sender, method: 'POST', path: '/v1/batch', headers: [['content-type', 'application/json']] },
+      body: { size: text.length, text },
       steps: [
-        { what: 'arrived', isCopy: false, bytes: JSON.stringify(body).length },
-        { what: 'collected', accepted: 2, refused: 1, source: 'shop' },
-        { what: 'answered', status: 200 },
+        { what: 'arrived', at, isCopy: false, bytes: text.length, ...sender },
+        { what: 'collected', at: at + 7, accepted: 2, refused: 1, source: 'shop' },
+        { what: 'answered', at: at + 7, status: 200, durationMs: 7 },
       ],
+      ...{ isStored: false, canExplain: false },
     })
-    expect(detail()?.request?.headers.map(([name]) => name)).not.toContain('authorization')
-    expect(counts()).toEqual([1, 0])
+    expect([counts(), rows()[0]]).toEqual([[1, 0], row])
   })
 
   it('a call that is refused, by the source', async () => {
-    const { post, rows, steps, counts } = setUp()
+    const { post, rows, detail, counts } = setUp()
     await post('/v1/track', { event: 'Sold' })
-    expect(rows()).toMatchObject([{ state: 'refused', status: 400, code: 'call_invalid' }])
+    const refused = { state: 'refused', status: 400, code: 'call_invalid', type: 'track', name: 'Sold' }
+    expect(rows()).toMatchObject([refused])
     expect(rows()[0]?.isRefused).toBeUndefined()
-    expect(steps()).toEqual(['arrived', 'answered'])
+    const error = { code: 'call_invalid', message: expect.any(String) }
+    expect(detail()?.steps).toMatchObject([{ what: 'arrived' }, { what: 'answered', status: 400, error }])
     expect(counts()).toEqual([0, 1])
+  })
+
+  it('a call is described up to 32 KB, and a batch by its first 100 ids', async () => {
+    const { post, rows } = setUp()
+    const sized = (size: number) => JSON.stringify(call).padEnd(size)
+    for (const size of [32_768, 32_769]) await post('/v1/track', sized(size))
+    await post('/v1/batch', { batch: Array(101).fill({ type: 'track', ...call }) })
+    expect(rows().map(({ name, user, messageIds }) => [name, user, messageIds?.length])).toEqual([
+      [undefined, undefined, 100],
+      [undefined, undefined, 1],
+      ['Sold', 'u', 1],
+    ])
   })
 
   it('write keys are shown nowhere: neither a wrong one, nor that of a batch and its calls', async () => {

@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { memoryDedupe } from '../../../src/receive/memory-dedupe.ts'
 import type { ReceiverOptions } from '../../../src/receive/receiver-options.ts'
 import { setUpInbox } from '../../../test/support/inbox.ts'
-import { deliver, secret, setUp as setUpReceiver } from '../../../test/support/receive.ts'
+import { deliver, hostRequest, secret, setUp as setUpReceiver } from '../../../test/support/receive.ts'
 import { until } from '../../../test/support/until.ts'
 import { watchReceiver } from '../src/watch-receiver.ts'
 import { keptBy, pause } from './support.ts'
@@ -59,22 +59,36 @@ function sendTo({ receive }: Pick<Receiver, 'receive'>, message: object, headers
 }
 
 it('a message waits once it is stored, and is done once it is handled', async () => {
-  const { receiver, clock, rows, detail, counts } = setUp()
-  await deliver(receiver, fixtures.track)
-  expect(rows()).toMatchObject([{ state: 'waiting', type: 'track', status: 200, attempts: 0 }])
+  const { receiver, clock, rows, detail, counts, handler } = setUpWith(({ push }) => ({
+    push: (jobs) => clock.advance(5).then(() => push(jobs)),
+  }))
+  const at = clock.now()
+  const text = JSON.stringify(track(1))
+  const request = hostRequest({}, text)
+  const sent = { id: 1, kind: 'received', part: 'shop', at, bytes: text.length, messageIds: ['message-1'] }
+  const row = { ...sent, type: 'track', name: 'Order Completed', user: 'user-1', status: 200 }
+  const { headers, remoteAddress } = request
+  await receiver.handle(request)
+  expect(rows()).toEqual([{ ...row, state: 'waiting', attempts: 0 }])
   expect(counts()).toEqual([0, 0])
   await clock.advance(20)
+  handler.run = () => pause(clock, 30)
   receiver.start()
-  await clock.advance(0)
-  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
-  expect(detail()?.steps).toMatchObject([
-    { what: 'arrived', isCopy: false },
-    { what: 'checked', isVerified: true, secretIndex: 0 },
-    { what: 'stored' },
-    { what: 'answered', status: 200 },
-    { what: 'handled', at: clock.now(), attempt: 1, runs: [{ on: '*', name: 'save' }] },
-  ])
-  expect(detail()?.body.text).toBe(JSON.stringify(fixtures.track))
+  await clock.advance(30)
+  const runs = [{ on: '*', name: 'save', durationMs: 30 }]
+  expect(detail()).toEqual({
+    row: { ...row, state: 'done', attempts: 1, durationMs: 30 },
+    request: { method: 'POST', path: '/webhooks', remoteAddress, headers: Object.entries(headers) },
+    body: { size: text.length, text },
+    steps: [
+      { what: 'arrived', at, bytes: text.length, isCopy: false, remoteAddress },
+      { what: 'checked', at, isVerified: true, secretIndex: 0 },
+      { what: 'stored', at: at + 5, durationMs: 5 },
+      { what: 'answered', at: at + 5, status: 200, durationMs: 5 },
+      { what: 'handled', at: at + 55, attempt: 1, durationMs: 30, runs },
+    ],
+    ...{ deliveryId: expect.any(String), isStored: true, canExplain: false },
+  })
   expect(counts()).toEqual([1, 0])
 })
 
