@@ -1,7 +1,7 @@
 /** What the page can do: dead letters, and sending a message again. */
 
 import { randomUUID } from 'node:crypto'
-import { createReceiver } from 'hookline'
+import { createReceiver, type DeadLetterPage, HooklineError, type Message } from 'hookline'
 import { serve } from 'hookline/node'
 import { memoryQueue } from 'hookline/queues/memory'
 import { createDestination, createSender } from 'hookline/sender'
@@ -20,6 +20,10 @@ const SECRET = 'a secret that no answer has'
 
 const idOf = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
 
+const bodyOf = (index: number, reason: string) => {
+  return { type: 'track', userId: `u${index}`, event: 'Order Completed', reason, filler: 'x'.repeat(400) }
+}
+
 async function queueWith(reasons: Record<string, number>) {
   const clock = manualClock()
   const queue = memoryQueue({ clock })
@@ -27,7 +31,7 @@ async function queueWith(reasons: Record<string, number>) {
   const planned = Object.entries(reasons).flatMap(([reason, count]) => Array.from({ length: count }, () => reason))
   const jobs = planned.map((reason, index) => ({
     id: idOf(index),
-    body: Buffer.from(JSON.stringify({ type: 'track', userId: `u${index}`, event: 'Order Completed', reason })),
+    body: Buffer.from(JSON.stringify(bodyOf(index, reason))),
   }))
   await queue.push(jobs)
   queue.work(async ({ body }) => ({ deadLetter: JSON.parse(Buffer.from(body).toString()).reason }), { concurrency: 10 })
@@ -54,29 +58,32 @@ it('dead letters of a queue by itself are grouped, and listed in pages', async (
   const { id: row } = journal.addMessage('orders', { kind: 'received', at: 0, deliveryId: idOf(140) })
   const endpoint = endpointOf({ parts: [partOfQueue('orders', queue, systemClock)], journal })
 
-  const first = await deadLettersOf(endpoint, `part=orders&group=${encodeURIComponent('window_over: ')}`)
+  const { letters, ...first } = await deadLettersOf(
+    endpoint,
+    `part=orders&group=${encodeURIComponent('window_over: ')}`,
+  )
 
-  expect(first).toMatchObject({
+  const failedAt = manualClock().now()
+  expect(first).toEqual({
     isWhole: true,
     groups: [
-      { name: 'window_over: ', reason: 'window_over', error: '', count: 30 },
-      { name: 'refused: ', reason: 'refused', error: '', count: 120 },
+      { name: 'window_over: ', reason: 'window_over', error: '', count: 30, latestAt: failedAt },
+      { name: 'refused: ', reason: 'refused', error: '', count: 120, latestAt: failedAt },
     ],
   })
-  expect([first.letters.length, first.next]).toEqual([30, undefined])
-  expect(first.letters[0]).toMatchObject({
-    ...{ id: idOf(149), reason: 'window_over', attempts: 0, type: 'track', name: 'Order Completed', user: 'u149' },
-    excerpt: expect.stringContaining('"userId":"u149"'),
-  })
-  expect(first.letters[9]).toMatchObject({ user: 'u140', row })
-  expect(first.letters[1]).not.toHaveProperty('row')
+  const read = (index: number) => {
+    const fields = { id: idOf(index), type: 'track', name: 'Order Completed', user: `u${index}` }
+    const excerpt = JSON.stringify(bodyOf(index, 'window_over')).slice(0, 400)
+    return { ...fields, excerpt, reason: 'window_over', failedAt, attempts: 0, ...(index === 140 && { row }) }
+  }
+  expect(letters).toEqual(Array.from({ length: 30 }, (_, index) => read(149 - index)))
   expect(await get(endpoint, '/api/dead-letters', 'part=orders&after=x')).toMatchObject({ status: 400 })
 
   const ids = new Set<string>()
   for (let after: string | undefined = ''; after !== undefined; ) {
     const query = `part=orders&group=refused: ${after && `&after=${after}`}`
     const { letters, next }: DeadLetters = await deadLettersOf(endpoint, query)
-    expect(letters.length).toBeLessThanOrEqual(50)
+    expect(letters).toHaveLength(next === undefined ? 20 : 50)
     for (const { id } of letters) ids.add(id)
     after = next
   }
@@ -89,19 +96,37 @@ it('dead letters of a destination have its last attempt, and are delivered when 
   const { dispatcher } = capture({ script: [{ status: 410, body: 'gone' }, 'reset', 200, 410] })
   const webhooks = [{ url: 'https://shop.example/' }]
   const logger = { error() {}, warn() {}, info() {} }
-  const destination = createDestination({ webhooks, sharedSecret: SECRET, queue, clock, dispatcher, logger })
+  const transform = (message: Message) => (message.userId === 'u1' ? message : expect.fail('broken'))
+  const destination = createDestination({ webhooks, sharedSecret: SECRET, queue, clock, dispatcher, logger, transform })
   closeLater(() => destination.close({ graceMs: 0 }))
   const parts = [partOfDestination('shop', destination), partOfQueue('outbox', queue, clock)]
   const endpoint = endpointOf({ parts, clock })
-  await destination.track({ userId: 'u1', event: 'Sold' })
+  for (const userId of ['u1', 'u2']) await destination.track({ userId, event: 'Sold' })
   await clock.advance(0)
 
-  const error = { code: 'HTTP 410', message: 'gone' }
+  const failedAt = clock.now()
+  const shared = { id: expect.any(String), failedAt, type: 'track', name: 'Sold' }
+  const stack = expect.stringContaining('actions.test.ts')
+  const error = { code: 'transform_failed', message: expect.stringContaining('broken'), stack }
+  const broken = {
+    ...shared,
+    user: 'u2',
+    excerpt: expect.stringContaining('"u2"'),
+    reason: error.code,
+    attempts: 0,
+    error,
+  }
+  const gone = { code: 'HTTP 410', message: 'gone' }
+  const refused = { ...shared, user: 'u1', excerpt: expect.stringContaining('"u1"'), reason: 'refused', attempts: 1 }
   for (const part of ['shop', 'outbox']) {
     const { groups, letters } = await deadLettersOf(endpoint, `part=${part}`)
-    expect(groups).toMatchObject([{ reason: 'refused', count: 1 }])
-    expect(letters).toMatchObject([{ attempts: 1, error, type: 'track', name: 'Sold', user: 'u1' }])
+    const names = groups.map(({ name, reason, error, count, latestAt }) => [name, reason, error, count, latestAt])
+    expect(names).toContainEqual(['refused: HTTP #', 'refused', 'HTTP 410', 1, failedAt])
+    expect(letters).toHaveLength(2)
+    expect(letters).toEqual(expect.arrayContaining([broken, { ...refused, error: gone }]))
   }
+  const [dropped] = (await destination.deadLetters()).filter(({ reason }) => reason !== 'refused')
+  await destination.drop([dropped?.id as string])
   expect(await post(endpoint, '/api/redrive', { part: 'shop', dryRun: false })).toMatchObject({ body: { count: 1 } })
   await clock.advance(4 * 3_600_000)
   expect(await destination.health()).toMatchObject({ waiting: 0, deadLetters: 0 })
@@ -116,23 +141,27 @@ it('dead letters of a destination have its last attempt, and are delivered when 
   expect(await destination.health()).toMatchObject({ deadLetters: 0 })
 })
 
-it('dead letters of an inbox have the error of the handler', async () => {
+it('dead letters of an inbox have the error of the handler, and the replay that they are copies of', async () => {
   const clock = manualClock()
-  const inbox = { queue: memoryQueue({ clock }), retries: [] }
+  const inbox = { queue: memoryQueue({ clock }), retries: [], history: { maxAgeMs: 60_000 } }
   const receiver = createReceiver({ secret: SECRET, inbox, clock, onError: () => {} })
-  receiver.on('track', () => {
-    throw new TypeError('The card was declined.')
+  receiver.on('track', (_message, { replay }) => {
+    if (replay !== undefined) throw new TypeError('The card was declined.')
   })
   closeLater(() => receiver.close())
   receiver.start()
   await deliver(receiver, fixtures.track, SECRET)
   await clock.advance(0)
+  await receiver.replay({ id: 'fix-42' })
+  await clock.advance(0)
 
   const endpoint = endpointOf({ parts: [partOfReceiver('app', receiver)], clock })
   const message = expect.stringContaining('TypeError: The card was declined.')
   const error = { code: 'handler_failed', message, stack: expect.stringContaining('actions.test.ts') }
-  const { letters: failed } = await deadLettersOf(endpoint, 'part=app')
-  expect(failed).toMatchObject([{ reason: 'handler_failed', type: 'track', error }])
+  const { letters } = await deadLettersOf(endpoint, 'part=app')
+  const fields = { type: 'track', name: 'Order Completed', user: 'user-1', excerpt: JSON.stringify(fixtures.track) }
+  const failed = { reason: 'handler_failed', failedAt: clock.now(), attempts: 1, error, replayId: 'fix-42' }
+  expect(letters).toEqual([{ id: expect.any(String), ...fields, ...failed }])
 })
 
 it('a dry run counts dead letters and changes none; then they are changed, and the journal notes each slice', async () => {
@@ -165,12 +194,72 @@ it('a dry run counts dead letters and changes none; then they are changed, and t
   expect(await queue.counts()).toMatchObject({ deadLetters: 0, waiting: 1_100 })
 })
 
+/** A part with so many dead letters, made up as they are read; its methods are spies. */
+function partWith(count: number) {
+  const letters = vi.fn(async function* ({ newestFirst, after }: DeadLetterPage) {
+    for (let index = after === undefined ? 0 : Number(after.slice(-12)) + 1; index < count; index += 1) {
+      const at = newestFirst ? count - index : index
+      const details = () => ({ attempts: 1, excerpt: '' })
+      yield { id: idOf(index), reason: index === 0 ? 'rare' : 'usual', error: '', failedAt: new Date(at), details }
+    }
+  })
+  const change = vi.fn(async (ids: readonly string[]) => ids.length)
+  const queue = { exists: async () => true, health: vi.fn(), letters, redrive: change, drop: change }
+  return { part: { name: 'shop', kind: 'queue', queue } as const, letters, change }
+}
+
+it('dead letters are read up to 10 000, and their groups again after 5 seconds, a failure or a change', async () => {
+  const { part, letters } = partWith(10_001)
+  const machine = manualClock()
+  const endpoint = endpointOf({ parts: [part], machine })
+  const reads = async () => {
+    letters.mockClear()
+    const { groups, ...read } = await deadLettersOf(endpoint, 'part=shop&group=none')
+    expect([read, groups.map(({ count }) => count)]).toEqual([
+      { isWhole: false, letters: [], next: idOf(9_999) },
+      [1, 9_999],
+    ])
+    return letters.mock.calls.length
+  }
+
+  letters.mockImplementationOnce(() => {
+    throw new HooklineError('queue_unavailable', 'away')
+  })
+  expect(await get(endpoint, '/api/dead-letters', 'part=shop')).toMatchObject({ status: 503 })
+  expect([await reads(), await reads()]).toEqual([2, 1])
+  await machine.advance(4_999)
+  expect(await reads()).toBe(1)
+  await machine.advance(1)
+  expect([await reads(), await reads()]).toEqual([2, 1])
+  await post(endpoint, '/api/drop', { part: 'shop', ids: [idOf(0)], dryRun: false })
+  expect(await reads()).toBe(2)
+})
+
+it('dead letters that are changed until the queue is away: the error says how many were', async () => {
+  const { part, letters, change } = partWith(1_200)
+  const endpoint = endpointOf({ parts: [part] })
+  const redrive = (more: object) => post(endpoint, '/api/redrive', { part: 'shop', dryRun: false, ...more })
+  const away = new HooklineError('queue_unavailable', 'away')
+  change.mockResolvedValueOnce(499).mockRejectedValueOnce(away)
+  const error = expect.stringMatching(/499.*1200/)
+  expect(await redrive({})).toEqual({ status: 503, body: { error } })
+  expect(await redrive({ ids: [idOf(1), idOf(0)] })).toEqual({
+    status: 200,
+    body: { count: 2, reasons: ['rare', 'usual'].map((reason) => ({ reason, count: 1 })) },
+  })
+  expect(change).toHaveBeenLastCalledWith([idOf(0), idOf(1)])
+  expect(letters).toHaveBeenLastCalledWith({ newestFirst: false })
+})
+
 const receiver = createReceiver({ secret: SECRET })
 it.each<[string, object, number]>([
   ['an unknown part', { part: '__proto__', dryRun: true }, 404],
   ['a receiver without an inbox', { part: 'shop', dryRun: true }, 404],
   ['no dryRun', { part: 'orders' }, 400],
   ['ids that are text', { part: 'orders', dryRun: false, ids: 'all' }, 400],
+  ...[[], [7], Array(10_001).fill('a')].map((ids): [string, object, number] => {
+    return [`${ids.length} ids`, { part: 'orders', dryRun: false, ids }, 400]
+  }),
   ['ids and a group', { part: 'orders', dryRun: false, ids: ['a'], group: 'refused: ' }, 400],
   ['a group of another type', { part: 'orders', dryRun: false, group: null }, 400],
 ])('dead letters are not changed by %s', async (_name, body, status) => {
@@ -196,8 +285,9 @@ it('sending again goes to the URLs of the sender, and answers with the attempts'
 
   const sent = await post(inspector, '/api/send-again', { sender: 'shop', id: 1 })
 
-  const attempts = [{ ok: true, status: 200, url: `${url}/?…` }]
-  expect(sent).toMatchObject({ status: 200, body: { ok: true, attempts } })
+  const [at, durationMs] = [expect.any(Number), expect.any(Number)]
+  const attempts = [{ url: `${url}/?…`, at, durationMs, ok: true, status: 200, body: '{"ok":true}' }]
+  expect(sent).toEqual({ status: 200, body: { ok: true, attempts } })
   expect(JSON.stringify(sent)).not.toMatch(/hidden|a secret/)
   expect(await post(inspector, '/api/send-again', { sender: 'shop', id: 4 })).toMatchObject({ status: 200 })
   for (const [body, status] of [

@@ -16,7 +16,7 @@ function setUp(keep = {}) {
     return entry
   }
   const ids = () => rows().map(({ id }) => id)
-  return { journal, add, ids }
+  return { clock, journal, add, ids }
 }
 
 const collected = { kind: 'collected' } as const
@@ -70,7 +70,7 @@ it('forgets a user whose id is longer than what is kept of it', () => {
 it('lists what changed since a version once, the newest first, and calls listeners', () => {
   const { journal, add } = setUp()
   let calls = 0
-  journal.onChange(() => (calls += 1))
+  const stop = journal.onChange(() => (calls += 1))
   const [first, , third] = [add('a'), add('b'), add('c')]
   expect(calls).toBe(3)
   const { version } = journal.changesSince(undefined)
@@ -81,6 +81,9 @@ it('lists what changed since a version once, the newest first, and calls listene
   expect(journal.changesSince(version)).toMatchObject({ isReset: false, rows: [{ id: 3 }, { id: 1 }] })
   expect(journal.changesSince(journal.changesSince(version).version).rows).toEqual([])
   expect(journal.changesSince(1_000).isReset).toBe(true)
+  stop()
+  add('d')
+  expect(calls).toBe(15)
 })
 
 it('forgets a user, in each call of a batch, however deep one nests; a page begins anew', () => {
@@ -96,6 +99,42 @@ it('forgets a user, in each call of a batch, however deep one nests; a page begi
 
   expect(journal.changesSince(version).isReset).toBe(true)
   expect(ids()).toEqual([2])
+})
+
+it('remembers for ten minutes whom it forgot, the latest 1 000 times, for what arrived before; by source, if one is named', async () => {
+  const { clock, journal, add, ids } = setUp()
+  const [at, body] = [clock.now(), Buffer.from('{"userId":"gone"}')]
+  for (const source of ['shop', undefined]) Object.assign(add(body, { deliveryId: source }), { source })
+  const known = (source?: string, arrivedAt = at, bytes = body) => journal.isForgotten(arrivedAt, bytes, source)
+
+  expect([journal.forget('gone', 'shop'), ids()]).toEqual([1, [2]])
+  expect([known('shop'), known('blog'), known()]).toEqual([true, false, false])
+  expect([known('shop', at + 1), known('shop', at, Buffer.from('{"userId":"stays"}'))]).toEqual([false, false])
+  await clock.advance(599_999)
+  expect([known('shop'), journal.forget('nobody'), journal.forget('gone')]).toEqual([true, 0, 1])
+  await clock.advance(1)
+  expect([known('shop', at + 599_999), known(), known('shop', at + 600_000)]).toEqual([true, true, false])
+  for (let count = 1; count < 1_000; count += 1) journal.forget(`user-${count}`)
+  expect(known()).toBe(true)
+  journal.forget('user-1000')
+  expect(known()).toBe(false)
+})
+
+it('marks as waiting what was redriven, unless it has failed again since, and as not stored what was dropped', () => {
+  const { clock, journal, add } = setUp()
+  const [at, failed] = [clock.now(), { state: 'dead', code: 'refused', isStored: true, endedAt: clock.now() } as const]
+  const change = (what: 'redriven' | 'dropped', later: object, versions = 0) => {
+    const entry = Object.assign(add('a'), failed, later)
+    journal.changed('shop', ['unknown', 'a'], what, at, journal.version - versions)
+    return [entry.state, entry.code, journal.detail(entry.id)?.isStored, entry.steps]
+  }
+  const [redriven, dropped] = (['redriven', 'dropped'] as const).map((what) => [{ at, what }])
+  expect(change('redriven', {})).toEqual(['waiting', undefined, true, redriven])
+  expect(change('redriven', { endedAt: at - 1 }, 1)).toEqual(['waiting', undefined, true, redriven])
+  expect(change('redriven', {}, 1)).toEqual(['dead', 'refused', true, redriven])
+  expect(change('redriven', { endedAt: at + 1 })).toEqual(['dead', 'refused', true, redriven])
+  expect(change('redriven', { state: 'done' })).toEqual(['done', 'refused', true, redriven])
+  expect(change('dropped', {})).toEqual(['dead', 'refused', false, dropped])
 })
 
 it('parses no more than 250 KB to forget a user: what is left over, and may be about the user, goes too', () => {
