@@ -40,7 +40,7 @@ it('a token of the app stays the same when the app is started again; without one
   }
 })
 
-it.each(['short', 'with a semicolon; and a space, 32 characters', '', 7])(
+it.each(['x'.repeat(31), 'x'.repeat(257), 'with a semicolon; and a space, 32 characters', '', 7])(
   'the token %j is refused, and not repeated',
   (token) => {
     const create = () => createInspector({ receiver, token: token as string })
@@ -60,8 +60,9 @@ it.each<[string, Asked]>([
   ['two Hosts', { headers: { host: ['localhost:3000', 'localhost:3000'] } }],
   ['another authority than its Host', { headers: { host: 'localhost:3000', ':authority': 'evil.example' } }],
   ['another Host than its authority', { headers: { host: 'evil.example', ':authority': 'localhost:3000' } }],
-  ...'forwarded x-forwarded-for x-forwarded-host x-real-ip via cf-connecting-ip x_forwarded_for'
-    .split(' ')
+  ...`forwarded x-forwarded-for x-forwarded-host x_forwarded_for x-real-ip via cf-connecting-ip true-client-ip cdn-loop
+    cf-ray x-original-host x-envoy-external-address x-user-ip x-socket-ip my-forwarded`
+    .split(/\s+/)
     .map((name): [string, Asked] => [name, { headers: { [name]: '' } }]),
 ])('%s is refused, although the token is right, with the name of what helps', async (_name, request) => {
   const inspector = endpointOf()

@@ -3,13 +3,16 @@
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { createReceiver, type Receiver } from 'hookline'
+import { createReceiver, type EndpointHeaders, type Receiver, type SourceRequest } from 'hookline'
 import { createCollector } from 'hookline/collector'
 import { memoryQueue } from 'hookline/queues/memory'
 import { createDestination } from 'hookline/sender'
 import { manualClock } from 'hookline/testing'
 import { expect, it, vi } from 'vitest'
+import type { InspectorEndpoint } from '../src/endpoint/endpoint.ts'
+import { createExplain } from '../src/endpoint/explanations.ts'
 import { createInspector, type Inspector } from '../src/index.ts'
+import { readKeep } from '../src/journal.ts'
 import type { Detail } from '../src/wire.ts'
 import { ask, closeLater, endpointOf, get, keptBy, logged, OWN_HEADERS, post, serve } from './support.ts'
 
@@ -78,31 +81,57 @@ it('a signature that is not right is not shown: it may be the secret itself', as
 })
 
 it('a signature is explained with the secrets in force now; without them, what is missing is said', async () => {
-  let secrets: () => Promise<readonly string[]> = async () => ['the secret']
-  const receiver = createReceiver({ secret: () => secrets(), limit: 1_000_000, onError: () => {} })
-  const inspector = inspect(receiver)
+  const machine = manualClock()
+  const provider = vi.fn<() => Promise<readonly string[]>>(async () => ['the secret'])
+  const source = vi.fn((_request: SourceRequest) => 'site')
+  const receiver = createReceiver({ secret: { source, secrets: provider } })
+  const explainer = createExplain(new Map([['shop', receiver]]), machine)
   const text = JSON.stringify({ type: 'track', userId: 'u1', event: 'A' })
   const signature = createHmac('sha1', 'the old secret').update(`${text}\n`).digest('hex')
-  await receiver.receive(Buffer.from(text), { 'x-signature': signature })
-  const explain = async (id = 1) => {
-    const { status, body: explained } = await get(inspector, '/api/explanation', `id=${id}`)
-    return [status, explained]
-  }
+  const request = { part: 'shop', path: '/hooks', headers: { 'x-signature': signature } as EndpointHeaders }
+  const explain = (more: object = {}, bytes = Buffer.from(text)) => explainer({ ...request, bytes, ...more })
+  const tooLarge = Buffer.alloc(512 * 1024 + 1, ' ')
   const unexplained = await explain()
+  expect(source).toHaveBeenCalledWith({ path: '/hooks', query: '', headers: request.headers })
 
-  secrets = async () => ['another one', '', 'the old secret']
+  provider.mockResolvedValue(['another one', '', 'a third', 'the old secret'])
   const explained = await explain()
-  await receiver.receive(Buffer.alloc(600_000, ' '), { 'x-signature': signature })
-  const tooLarge = await explain(2)
-  secrets = async () => []
+  expect(await explain({ headers: { 'x-signature': [signature] } })).toBe(explained)
+  await expect(explain({}, tooLarge)).rejects.toMatchObject({ status: 503 })
+  expect(await explain({}, tooLarge.subarray(1))).toEqual(expect.any(String))
+  provider.mockResolvedValue(['a', 'b', 'c', 'the old secret'])
+  const beyond = await explain()
+  provider.mockResolvedValue([])
   const withoutSecrets = await explain()
-  secrets = () => Promise.reject(new Error('the vault is sealed'))
-  const sealed = await explain()
+  expect(await explain({ part: 'gone' }, tooLarge)).toBe(withoutSecrets)
+  expect(new Set([unexplained, explained, withoutSecrets]).size).toBe(3)
+  expect(beyond).not.toBe(explained)
 
-  expect(new Set([unexplained, explained, withoutSecrets].map(([, text]) => text)).size).toBe(3)
-  const statuses = [unexplained, explained, tooLarge, withoutSecrets, sealed].map(([status]) => status)
-  expect(statuses).toEqual([200, 200, 503, 200, 503])
-  expect(sealed.join()).not.toContain('vault')
+  provider.mockRejectedValueOnce(new Error('the vault is sealed'))
+  await expect(explain()).rejects.toMatchObject({ status: 503, message: expect.not.stringContaining('vault') })
+  provider.mockReturnValue(new Promise(() => {}))
+  const late = expect(explain()).rejects.toMatchObject({ status: 503 })
+  await machine.advance(4_999)
+  expect(machine.timers).toBe(1)
+  await machine.advance(1)
+  await late
+})
+
+it('the setup has what the page shows besides its data', async () => {
+  const parts = [{ name: 'shop', kind: 'collector' }] as const
+  const shared = { access: 'write', now: expect.any(Number), keep: readKeep() }
+  expect(shared.keep).toEqual({ messages: 2_000, bytes: 64_000_000, refused: 200, refusedBytes: 4_000_000 })
+  const options = { parts, keep: readKeep(), command: 'listen', senders: new Map([['again', {} as never]]) } as const
+  const setupOf = async (inspector: InspectorEndpoint | Inspector) =>
+    JSON.parse((await get(inspector, '/api/setup')).body as string)
+  expect(await setupOf(endpointOf({ ...options, address: () => 'http://localhost:1' }))).toEqual({
+    ...{ ...shared, command: 'listen', address: 'http://localhost:1', senders: ['again'] },
+    parts: [{ name: 'shop', kind: 'collector', hasQueue: false, hasHistory: false }],
+  })
+  expect(await setupOf(inspect(receiver))).toEqual({
+    ...{ ...shared, senders: [] },
+    parts: [{ name: 'receiver', kind: 'receiver', hasQueue: false, hasHistory: false }],
+  })
 })
 
 it('what fails is in the log, and answered without what it was', async () => {
@@ -125,6 +154,8 @@ it('queries that are wrong are refused', async () => {
     ['/api/message', 'id=12345678', 404],
     ['/api/series', 'part=shop', 400],
     ['/api/series', 'part=shop&minutes=241', 400],
+    ['/api/series', 'part=shop&minutes=0', 400],
+    ['/api/series', 'part=shop&minutes=1.5', 400],
     ['/api/series', 'part=other&minutes=5', 404],
     ['/api/dead-letters', 'part=shop', 404],
   ] as const) {
@@ -202,7 +233,16 @@ it.each<[string, unknown, RegExp]>([
   ['a name twice', { receiver: { a: receiver }, destinations: { a: {} } }, /names/],
   ['a long name', { receiver: { ['x'.repeat(61)]: receiver } }, /names/],
   ['a token beside authorize', { receiver, token: 'x'.repeat(32), authorize: () => false }, /`token`.*`authorize`/],
-  ['a bound of another type', { receiver, keep: { messages: 0 } }, /`keep.messages`/],
+  ['a short name', { receiver: { '': receiver } }, /names/],
+  ['a sender that cannot send', { receiver, senders: { shop: { request() {} } } }, /`senders\['shop'\]\.send`/],
+  ['authorize that is none', { receiver, authorize: 'read' }, /`authorize`/],
+  ['a clock without timers', { receiver, clock: { now() {}, monotonic() {} } }, /`clock\.setTimeout`/],
+  ...Object.entries({ messages: 0, bytes: 999_999, refused: 0, refusedBytes: 999_999 }).map(
+    ([name, bound]): [string, unknown, RegExp] => [name, { receiver, keep: { [name]: bound } }, RegExp(`keep.${name}`)],
+  ),
+  ...['messages', 'refused'].map((name): [string, unknown, RegExp] => {
+    return [`many ${name}`, { receiver, keep: { [name]: 100_001 } }, RegExp(`keep.${name}`)]
+  }),
   ['a misspelt bound', { receiver, keep: { mesages: 5 } }, /`messages`/],
 ])('an inspector of %s is a TypeError that names the option', (_name, options, text) => {
   expect(() => createInspector(options as never)).toThrow(text)
