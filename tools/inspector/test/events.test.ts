@@ -9,7 +9,7 @@ import { deliver, setUp } from '../../../test/support/receive.ts'
 import { createEventCounts } from '../src/event-counts.ts'
 import { createInspector, type Inspector } from '../src/index.ts'
 import { createRequestPage } from '../src/page-server.ts'
-import type { EventLine, PartEvents } from '../src/wire.ts'
+import type { EventLine, PartEvents, Series } from '../src/wire.ts'
 import { closeLater, get } from './support.ts'
 
 const item = z.object({ sku: z.string(), price: z.number() })
@@ -38,14 +38,37 @@ it('what arrived is listed by event of track messages, and by other type', async
     await deliver(receiver, message)
     await clock.advance(1_000)
   }
-  expect(summaryOf(await lines())).toEqual(['A 2 0 -', 'B 1 0 -', 'identify 1 0 -', 'page 1 0 -'])
-  expect(await parts()).toMatchObject([
-    {
-      part: 'shop',
-      others: 0,
-      events: [{ firstAt, lastAt: firstAt + 2_000, minutes: [...Array(14).fill(0), 2] }, {}, {}, {}],
-    },
-  ])
+  const line = { type: 'track', failed: 0, fields: [], otherFields: 0 }
+  const at = (second: number, count = 1, lastAt = firstAt + second * 1_000) => {
+    return { ...line, count, firstAt: firstAt + second * 1_000, lastAt, minutes: [...Array(14).fill(0), count] }
+  }
+  const shown = [
+    { ...at(0, 2, firstAt + 2_000), event: 'A' },
+    { ...at(1), event: 'B' },
+  ]
+  const others = [
+    { ...at(3), type: 'identify' },
+    { ...at(4), type: 'page' },
+  ]
+  expect(await parts()).toEqual([{ part: 'shop', others: 0, events: [...shown, ...others] }])
+  await clock.advance(14 * 60_000)
+  expect((await lines())[0]?.minutes).toEqual([2, ...Array(14).fill(0)])
+  await deliver(receiver, of('A'))
+  await clock.advance(60_000)
+  expect((await lines())[0]?.minutes).toEqual([...Array(13).fill(0), 1, 0])
+})
+
+it('what arrived has a schema or none; what has none comes first, then what did not match', async () => {
+  const { receiver, lines } = inspect({
+    events: { Good: z.object({}), Bad: z.object({ a: z.string() }) },
+    custom: true,
+  })
+  for (const event of ['Good', 'Good', 'Bad', 'New']) await deliver(receiver, of(event))
+  await deliver(receiver, fixtures.page)
+  expect(summaryOf(await lines())).toEqual(['New 1 0 false', 'Bad 1 1 true', 'Good 2 0 true', 'page 1 0 -'])
+  const traits = inspect({ traits: { group: z.object({}) } })
+  for (const message of [fixtures.identify, of('Sold')]) await deliver(traits.receiver, message)
+  expect(summaryOf(await traits.lines())).toEqual(['identify 1 0 false', 'Sold 1 0 -', 'group 0 0 true'])
 })
 
 it('what arrived is not what strangers sent; of unsigned messages, those that were read', async () => {
@@ -114,6 +137,7 @@ it('what does not match has 20 fields at most, and shows keys that look like nam
   const [line] = counts.snapshot().events
   expect([line?.fields.length, line?.otherFields]).toEqual([20, 2])
   expect(line?.fields.slice(0, 2).map(({ path }) => path)).toEqual(['body.*', 'body.named'])
+  expect(line?.failed).toBe(2)
 })
 
 it.each(['receiver', 'inspector'] as const)(
@@ -134,17 +158,51 @@ it.each(['receiver', 'inspector'] as const)(
 )
 
 it.each([
-  ['of a long list, the first 1 000', Array(5_000).fill(of('Sold')), false, [['Sold', 1_000]]],
-  ['of a list, only messages', [of('Sold'), { type: 'track' }, 7], false, [['Sold', 1]]],
+  ['of a long list, the first 1 000', Array(5_000).fill(of('Sold')), false, [['Sold', 2_000]]],
+  ['of a list, only messages', [of('Sold'), { type: 'track' }, 7], false, [['Sold', 2]]],
   ['nothing of what a stranger may have sent', of('Sold'), true, []],
 ])('the page of `hookline listen` counts %s', async (_what, sent, isRefused, counted) => {
   const page = createRequestPage({})
   closeLater(page.close)
   const body = Buffer.from(JSON.stringify(sent))
-  const request = { at: 0, method: 'POST', path: '/', headers: {}, state: 'done', durationMs: 1, steps: [] } as const
+  const request = {
+    at: 0,
+    method: 'PUT',
+    path: '/hooks',
+    headers: { host: 'x' },
+    state: 'done',
+    durationMs: 1,
+  } as const
+  const described = { type: 'track', name: 'Sold', user: 'u', status: 200, code: 'none', bytes: body.length } as const
+  const steps = [{ at: 0, what: 'queued' }] as const
+  const read = async (path: string, query = '') =>
+    JSON.parse((await get(page as unknown as Inspector, path, query)).body as string)
 
-  page.append({ ...request, body, bytes: body.length, isRefused }, true)
+  page.append({ ...request, ...described, body, steps, isRefused }, true)
+  page.append({ ...request, ...described, state: 'refused', body, steps, isRefused }, true)
+  page.append({ ...request, ...described, body, steps, isRefused }, false)
 
-  const [part] = JSON.parse((await get(page as unknown as Inspector, '/api/events')).body as string) as PartEvents[]
+  const [part] = (await read('/api/events')) as PartEvents[]
+  const { done, failed, p50 } = (await read('/api/series', 'part=listen&minutes=240')) as Series
+  expect([done, failed, p50].map((values) => values.filter((value) => value))).toEqual([
+    [1],
+    [1],
+    [expect.closeTo(1, 0)],
+  ])
+  const row = {
+    id: 1,
+    part: 'listen',
+    kind: 'received',
+    at: 0,
+    state: 'done',
+    attempts: 0,
+    durationMs: 1,
+    ...described,
+  }
+  expect(await read('/api/message', 'id=1')).toEqual({
+    ...{ row: { ...row, ...(isRefused && { isRefused }) }, steps, isStored: false, canExplain: false },
+    request: { method: 'PUT', path: '/hooks', headers: [['host', 'x']] },
+    body: { size: body.length, text: String(body) },
+  })
   expect(part?.events.map(({ event, count }) => [event, count])).toEqual(counted)
 })

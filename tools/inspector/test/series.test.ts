@@ -17,9 +17,11 @@ function setUp() {
 }
 
 it.each([
+  [0, 5_000, 1],
   [1, 5_000, 12],
   [15, 5_000, 180],
   [16, 60_000, 16],
+  [300, 60_000, 240],
 ])('%i minutes are shown in intervals of %i ms', (minutes, intervalMs, count) => {
   const { series } = setUp()
   series.done('shop', 3)
@@ -35,22 +37,83 @@ it('counts and depths stay in their interval', async () => {
   await clock.advance(5_000)
   series.done('shop', 1)
   series.done('other', 1)
-  const { done, failed, depth, p50 } = series.readPart('shop', 1)
+  const { from, done, failed, depth, p50 } = series.readPart('shop', 1)
+  expect(from).toBe(clock.now() - 55_000)
   expect(done.slice(-2)).toEqual([1, 1])
   expect(failed.slice(-2)).toEqual([1, 0])
   expect(depth.slice(-2)).toEqual([7, null])
   expect(p50.slice(-3)).toEqual([null, expect.closeTo(1, 0), expect.closeTo(1, 0)])
 })
 
-it('a queue that does not respond leaves a gap, and no depth of 0', async () => {
+function sample(health: () => Promise<unknown>, isOpen = () => true) {
   const { clock, series } = setUp()
-  const queue = { exists: async () => true, health: () => new Promise(() => {}) }
-  const parts = [{ name: 'shop', kind: 'queue', queue: queue as never }] as const
-  const sampler = createSampler({ parts, series, isOpen: () => true, onSample() {}, report: vi.fn(), clock })
+  const calls = { health: vi.fn(health), onSample: vi.fn(), report: vi.fn() }
+  const queue = { exists: async () => true, health: calls.health }
+  const parts = [
+    { name: 'shop', kind: 'queue', queue: queue as never },
+    { name: 'site', kind: 'collector' },
+  ] as const
+  const sampler = createSampler({ parts, series, isOpen, clock, ...calls })
   sampler.look()
-  await clock.advance(2_000)
-  expect(sampler.snapshot()).toMatchObject([{ part: 'shop', status: 'unavailable' }])
+  return { clock, series, sampler, ...calls }
+}
+
+it('a queue that does not respond in 1.5 seconds leaves a gap, and no depth of 0', async () => {
+  const { clock, series, sampler, onSample } = sample(() => new Promise(() => {}))
+  await clock.advance(1_499)
+  expect([onSample.mock.calls.length, sampler.version, sampler.snapshot()]).toEqual([0, 0, []])
+  await clock.advance(1)
+  const counts = { waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0 }
+  expect([onSample.mock.calls.length, sampler.version]).toEqual([1, 1])
+  expect(sampler.snapshot()).toEqual([{ part: 'shop', status: 'unavailable', ...counts }])
   expect(series.readPart('shop', 1).depth.at(-1)).toBeNull()
+})
+
+it('queues are asked every 2 seconds while a page is open, otherwise every 10, until the end; a failure is reported', async () => {
+  let isOpen = true
+  const { clock, sampler, health, report } = sample(
+    () => Promise.reject(new Error('a bug')),
+    () => isOpen,
+  )
+  const countAfter = async (ms: number) => {
+    health.mockClear()
+    await clock.advance(ms)
+    return health.mock.calls.length
+  }
+  expect([await countAfter(0), await countAfter(1_999), await countAfter(1)]).toEqual([1, 0, 1])
+  isOpen = false
+  expect([await countAfter(2_000), await countAfter(9_999), await countAfter(1)]).toEqual([1, 0, 1])
+  sampler.look()
+  expect([await countAfter(1_999), await countAfter(1), report.mock.calls.length]).toEqual([0, 1, 5])
+  sampler.close()
+  sampler.look()
+  expect([await countAfter(60_000), clock.timers]).toEqual([0, 0])
+})
+
+it('a queue is shown with all its counts, and its URLs with their circuits and latest failures', async () => {
+  const counts = {
+    status: 'degraded',
+    reason: 'slow',
+    waiting: 1,
+    active: 2,
+    retrying: 3,
+    deadLetters: 4,
+    oldestDueAgeMs: 5,
+  }
+  const url = { url: 'https://shop.example/', circuit: 'open', delivered: 6, failed: 7 }
+  const urls = [{ openSince: 8, probeAt: 9 }, { why: 'status 503' }, { why: 'read ECONNRESET' }, { why: 'timeout' }]
+  const failures = [undefined, { status: 503 }, { error: 'reset', reason: 'read ECONNRESET' }, { error: 'timeout' }]
+  const given = failures.map((last, index) => ({
+    ...{ ...url, ...(index === 0 && { openSince: new Date(8), probeAt: new Date(9) }) },
+    ...(last && { lastFailure: { ...last, at: new Date(10) } }),
+  }))
+  const health = { ...counts, asOf: new Date(11), paused: true, isOff: true, urls: given }
+  const { clock, series, sampler } = sample(async () => health)
+  await clock.advance(0)
+  const shown = urls.map(({ why, ...times }) => ({ ...url, ...times, ...(why && { lastFailure: { at: 10, why } }) }))
+  const status = { part: 'shop', ...counts, asOf: 11, isPaused: true, isOff: true, urls: shown }
+  expect(sampler.snapshot()).toEqual([status])
+  expect(series.readPart('shop', 1).depth.at(-1)).toBe(3)
 })
 
 it('what happened in any pattern of times is counted once, while its interval is shown', async () => {
