@@ -2,11 +2,24 @@
 
 import { expect, it } from 'vitest'
 import { nextDelay } from '../../../../src/internals.ts'
-import { formatDuration } from '../../src/page/format.ts'
+import {
+  formatAgo,
+  formatBytes,
+  formatCode,
+  formatCount,
+  formatCountdown,
+  formatDuration,
+  formatExactTime,
+  formatInitials,
+  formatInstant,
+  formatTime,
+} from '../../src/page/format.ts'
 import { expectAttempts, findTried, placeOf } from '../../src/page/retry-times.ts'
-import { drawLine, drawSteps, findTicks, findTimeTicks, indexAt } from '../../src/page/scale.ts'
+import { drawLine, drawSteps, findTicks, findTimeTicks, greatestOf, indexAt, latestOf } from '../../src/page/scale.ts'
 
 it.each([
+  ['count', 0, [0, 1]],
+  ['count', 1, [0, 1]],
   ['count', 2, [0, 1, 2]],
   ['count', 60, [0, 20, 40, 60]],
   ['count', 1_204, [0, 500, 1_000, 1_500]],
@@ -33,19 +46,50 @@ it('lines have gaps where nothing is known, and a dot for a value by itself; col
   expect(drawSteps([10, 5, null, 0, 10], box)).toBe('M0 50V0H20V25H40V50H60V50H80V0H100V50Z')
 })
 
+it('the greatest and the latest value are of those that are known', () => {
+  expect([[1, 3, 2, null], [null]].map((values) => [greatestOf(values), latestOf(values)])).toEqual([
+    [3, 2],
+    [undefined, undefined],
+  ])
+})
+
 it('a place beside a plot is in its nearest interval', () => {
   expect([-5, 0, 39, 100, 150].map((x) => indexAt(x, box))).toEqual([0, 0, 1, 4, 4])
 })
 
-it('durations have two units at most', () => {
-  const texts = ['0.4 ms', '12 ms', '1.3 s', '59 s', '4 min 10 s', '3 h 12 min', '2 d 4 h']
-  expect([0.42, 12, 1_300, 59_999, 250_000, 11_520_000, 187_200_000].map(formatDuration)).toEqual(texts)
+it('numbers, sizes, durations and times are short', () => {
+  const texts = ['0.4 ms', '12 ms', '1.3 s', '59 s', '4 min 10 s', '3 h 12 min', '2 d 4 h', '1 min']
+  const durations = [0.42, 12, 1_300, 59_999, 250_000, 11_520_000, 187_200_000, 60_000]
+  expect(durations.map(formatDuration)).toEqual(texts)
+  const sizes = ['999 B', '1 KB', '4.2 KB', '1 MB', '12 MB']
+  expect([999, 1_000, 4_242, 1_000_000, 12_345_678].map(formatBytes)).toEqual(sizes)
+  expect([1, 2_000].map((count) => formatCount(count, 'try', 'tries'))).toEqual(['1 try', '2,000 tries'])
+  const remaining = ['00:00', '00:42', '59:59', '1:00:00', '3:12:05']
+  expect([-1, 41_001, 3_599_000, 3_600_000, 11_525_000].map(formatCountdown)).toEqual(remaining)
+  const at = Date.UTC(2026, 10, 22, 14, 3, 12, 42)
+  expect(formatInstant(at)).toBe('2026-11-22 14:03:12.042 UTC')
+  expect([formatTime(at), formatExactTime(at)]).toEqual([/:12$/, /:12\.042$/].map((end) => expect.stringMatching(end)))
+  expect([999, -4_000, 180_000].map((ms) => formatAgo(at + ms, at))).toEqual(['now', '4 s ago', 'in 3 min'])
+})
+
+it('names, codes and errors are words', () => {
+  expect(['collector', 'crm', 'c'].map((name, _, names) => formatInitials(name, names))).toEqual(['co', 'cr', 'c'])
+  const codes = (['waiting', 'dead'] as const).map((state) =>
+    ['refused', 'window_over'].map((code) => formatCode(code, state)),
+  )
+  expect(codes.flat()).toEqual(['connection refused', 'window over', 'refused', 'window over'])
 })
 
 it('the attempts after the next one are expected at the mean of their delays, within four hours', () => {
-  const times = expectAttempts(1_000, 1, 0)
-  expect(times[0]).toBe(1_000 + (nextDelay(2, 1_000, 0.5) as number))
-  expect(times.at(-1)).toBeLessThanOrEqual(4 * 3_600_000)
+  const times = expectAttempts(1_000, 1, 500)
+  const expected: number[] = []
+  for (let [at, round] = [1_000, 2]; ; round += 1, expected.push(at)) {
+    const delayMs = nextDelay(round, at - 500, 0.5)
+    if (delayMs === undefined) break
+    at += delayMs
+  }
+  expect(times).toEqual(expected)
+  expect(times.length).toBeGreaterThan(10)
 })
 
 it('the line of four hours gives the first minutes room, keeps to its ends, and has the attempts of the steps', () => {

@@ -1,7 +1,7 @@
 /** The rows of the list: joined to journeys, filtered, and held; and the attempts of a timeline, folded. */
 
 import { expect, it } from 'vitest'
-import { filterOf, keptRows } from '../../src/page/filter.ts'
+import { countFilters, filterOf, keptRows, withFilter } from '../../src/page/filter.ts'
 import { describe as describeRows, findJourney, type Journey, joinRows, journeyOf } from '../../src/page/journeys.ts'
 import { foldRepeats } from '../../src/page/repeats.ts'
 import { isHeld } from '../../src/page/retry-times.ts'
@@ -32,6 +32,8 @@ it('the rows of a batch are one journey for each message of a batch, the newest 
     [sent[1]?.id, sent[1]?.at, 'b'],
     [sent[0]?.id, sent[0]?.at, 'a'],
   ])
+  const again = joinRows([...received, request, ...sent], new Map(journeys.map((each) => [each.id, each])))
+  expect(again.every((each, index) => each === journeys[index])).toBe(true)
   expect(findJourney(journeys, request.id)?.rows).toEqual([request])
   expect(findJourney(journeys, received[0]?.id as number)).toMatchObject({ id: sent[1]?.id, current: received[0] })
 })
@@ -82,6 +84,19 @@ const failing = [
 ]
 it.each([...passing, ...failing])('the filter %s lets the row pass, or leaves it out', (search) => {
   expect(passes(search)).toBe(passing.includes(search))
+})
+
+it('a filter by state is about where the message is now, unless it names the part', () => {
+  const rows = [row, { ...row, id: 8, part: 'Blog', state: 'done' } as const]
+  const passes = (search: string) => filterOf(new URLSearchParams(search))(journeyOf(rows))
+  const searches = ['state=refused', 'state=done', 'state=done&part=blog', 'state=done&part=shop', 'part=blog']
+  expect(searches.map(passes)).toEqual([true, false, true, false, true])
+  const query = withFilter(new URLSearchParams('other=1'), 'part', 'blog')
+  expect([countFilters(query), String(query), String(withFilter(query, 'part', ''))]).toEqual([
+    1,
+    'other=1&part=blog',
+    'other=1',
+  ])
 })
 
 it('the list holds as many as the inspector keeps, the latest arrival first: refused requests push no messages out', () => {

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { endOfPiece, splitText } from '../../src/page/codes.ts'
 import { copyAsCurl, copyAsTest, quoteForScript } from '../../src/page/copy.ts'
 import { childrenOf, excerptOf, findDifferences, type Json, parseJson } from '../../src/page/json.ts'
-import type { Detail } from '../../src/wire.ts'
+import type { Body, Detail } from '../../src/wire.ts'
 import { bodyOf, detailOf, NASTY } from '../copied.ts'
 
 it('text shows by its code what is not seen', () => {
@@ -67,6 +67,7 @@ it('the JSON of a body is refused when it is none', () => {
 it('the JSON of a body has a short beginning', () => {
   expect(excerptOf(parseJson('{"a":[1,2],"b":"c"}'))).toBe('{"a": [1, 2], "b": "c"}')
   expect(excerptOf(parseJson('{"a":{"b":1},"c":2}'), 6)).toBe('{"a": {…}, …}')
+  expect(excerptOf(parseJson('["abcdef",1234567]'), 9)).toBe('["abcde…", …]')
   expect(excerptOf(nested(50_000, 1), 60).length).toBeLessThan(100)
   const check = fc.property(fc.json(), fc.nat(100), (text, most) => {
     expect(excerptOf(parseJson(text), most).length).toBeLessThan(10 * most + 50)
@@ -112,6 +113,43 @@ it('a copied command types nothing that a terminal acts on', () => {
     const command = copyAsCurl(detailOf(bodyOf(Buffer.from(text)), [['x-a', text]])) as string
     expect(command.match(/\p{Cc}/gu)?.filter((found) => found !== '\n') ?? []).toEqual([])
   }
+})
+
+it('a copied command has the body and the headers that are not hidden, not empty, and not those of the connection', () => {
+  const headers = [
+    ['x-a', '1'],
+    ['x-b', ''],
+    ['x-c', null],
+    ['content-length', '2'],
+    ['content-type', 'text/plain'],
+  ] as const
+  const command = "curl --globoff --path-as-is -X 'POST' 'http://localhost:3000/webhooks?a=[1]&b=$(c)'"
+  const sent = `-H 'x-a: 1' \\\n  -H 'x-b;' \\\n  -H 'content-type: text/plain' \\\n  `
+  expect(copyAsCurl(detailOf(bodyOf(Buffer.from("it's")), headers))).toBe(
+    `${command} \\\n  ${sent}--data-raw 'it'\\''s'`,
+  )
+  const [large, bytes] = ['x'.repeat(100_001), Buffer.of(0xff, 1, 65)].map((body) => bodyOf(Buffer.from(body)))
+  const piped = `${command} \\\n  -H 'content-type:' \\\n  --data-binary @-`
+  expect(copyAsCurl(detailOf(large as Body))).toBe(`printf %s '${'x'.repeat(100_001)}' |\n  ${piped}`)
+  expect(copyAsCurl(detailOf(bytes as Body))).toBe(`printf '\\377\\001A' |\n  ${piped}`)
+  const fully = { ...detailOf(bodyOf(Buffer.from('x'.repeat(100_000)))), request: undefined } as never
+  expect(copyAsCurl(fully)).toMatch(
+    /-X 'POST' 'http:\/\/localhost:3000\/webhooks' .*\n {2}-H 'content-type: application\/json' \\\n {2}--data-raw/,
+  )
+})
+
+it('a copied test has the body as an object where that is the same, and waits for the handler of an inbox', () => {
+  const copied = (text: string, more: object = {}) => copyAsTest({ ...detailOf(bodyOf(Buffer.from(text))), ...more })
+  expect(copied('{"a":1}')).toContain(
+    'const message = JSON.stringify({\n  "a": 1\n})\n\ntest(\'receives track Order Completed\'',
+  )
+  for (const text of ['{"a": 1}', '7', '{"b":{"__proto__":1}}', '{"a"']) {
+    expect(copied(text)).toContain(`const message = '${text}'`)
+  }
+  expect(copied('{}', { row: { id: 1 } })).toContain("'receives message'")
+  const stored = copied('{"a":1}', { isStored: true })
+  expect(stored).toContain(`{ ...JSON.parse('{"a":1}'), messageId: randomUUID() }\n`)
+  expect(stored).toContain("test('handles track Order Completed'")
 })
 
 it('a copied command does not post to what is no host, and leaves the hidden query of a URL out', () => {
