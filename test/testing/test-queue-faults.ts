@@ -177,89 +177,66 @@ const KNOWS_ITS_OWN = remembersFinished((store, own) => ({
 }))
 
 export const FAULTS: Readonly<Record<string, Fault>> = {
-  'push: a job reaches its handler with its id and its exact bytes, claimed for the first time': pushes((job) => ({
+  'push: a job reaches': pushes((job) => ({
     ...job,
     body: bytes(text(job.body) ?? ''),
   })),
-  'push: the id of a job that waits changes nothing, whatever the dedupe window': replaces('remove'),
-  'push: the id of a completed job changes nothing within the dedupe window': { memory: { dedupeWindowMs: 0 } },
-  'push: the id of a dead letter changes nothing, whatever the dedupe window': replaces('drop'),
-  'push: an id is known for the dedupe window, and accepted again after it': { memory: { dedupeWindowMs: 1e9 } },
+  'push: the id of': replaces('remove'),
+  'push: the id of a completed': { memory: { dedupeWindowMs: 0 } },
+  'push: the id of a dead': replaces('drop'),
+  'push: an id is': { memory: { dedupeWindowMs: 1e9 } },
 
-  'work: as many jobs run at a time as the concurrency says': inStore('claim', (claim) => (limit) => claim(limit + 1)),
-  'work: no job is claimed before its time, nor held up by one that waits': pushes(({ notBefore, ...job }) => job),
-  'pause: nothing more is claimed until resume, running jobs go on and pushes are stored': doesNothing('pause'),
-  'drain: waits for due and for claimed jobs, not for a job that waits for its time': doesNothing('drain'),
+  'work: as many jobs': inStore('claim', (claim) => (limit) => claim(limit + 1)),
+  'work: no job is': pushes(({ notBefore, ...job }) => job),
+  'pause: nothing more is': doesNothing('pause'),
+  'drain: waits for due': doesNothing('drain'),
 
-  'retry: not before its time, counted, with the first time and the state of the last outcome': retries(
-    ({ retryAt }) => ({ retryAt }),
+  'retry: not before its': retries(({ retryAt }) => ({ retryAt })),
+  'retry: a handler that': REJECTED_IS_DEAD,
+  'retry: a handler that resolves': handles(
+    (handle) =>
+      async (...given) =>
+        (await handle(...given)) ?? complete(),
   ),
-  'retry: a handler that rejects the first time is retried after a second, without a state': REJECTED_IS_DEAD,
-  'retry: a handler that resolves to undefined is retried after two seconds, then four, with the state the job had':
-    handles(
-      (handle) =>
-        async (...given) =>
-          (await handle(...given)) ?? complete(),
-    ),
 
-  'dead letters: are listed with body, reason, retryState and time, oldest first': finishes(
-    'deadLetter',
-    ({ deadLetter }) => ({ deadLetter }),
-  ),
-  'dead letters: a page ends before it exceeds maxBytes, but has at least one': inStore(
-    'deadLetters',
-    (list) => (page) => list({ ...page, maxBytes: 1e9 }),
-  ),
-  'redrive: a dead letter becomes a new job, with its retry state': claimsAs(({ claimCount, retryState }) => ({
+  'dead letters: are listed': finishes('deadLetter', ({ deadLetter }) => ({ deadLetter })),
+  'dead letters: a page': inStore('deadLetters', (list) => (page) => list({ ...page, maxBytes: 1e9 })),
+  'redrive: a dead letter': claimsAs(({ claimCount, retryState }) => ({
     retryState: claimCount === 1 ? undefined : retryState,
   })),
-  'redrive: a dead letter becomes a new job, with its retry state, and the time of its first claim': claimsAs(() => ({
+  'redrive: a dead letter becomes': claimsAs(() => ({
     firstAt: new Date(0),
   })),
-  'forget: deletes matching dead letters and waiting jobs, due or not': sees(({ dueAt }, _, now) => dueAt <= now),
-  'forget: leaves a claimed job to its handler, and deletes it when it waits again': inStore(
-    'remove',
-    (remove, { claims, finish }) =>
-      async (ids) => {
-        const held = ids.flatMap((id) => claims.get(id) ?? [])
-        for (const claim of held) await finish(claim, complete())
-        return held.length + (await remove(ids))
-      },
-  ),
-  'forget: finds matching jobs among many': sees((_, index) => index < 1_000),
+  'forget: deletes matching': sees(({ dueAt }, _, now) => dueAt <= now),
+  'forget: leaves a claimed': inStore('remove', (remove, { claims, finish }) => async (ids) => {
+    const held = ids.flatMap((id) => claims.get(id) ?? [])
+    for (const claim of held) await finish(claim, complete())
+    return held.length + (await remove(ids))
+  }),
+  'forget: finds matching': sees((_, index) => index < 1_000),
 
-  'close: waits for a running job during the grace, without aborting it': inQueue(
-    'close',
-    (close) => () => close({ graceMs: 0 }),
-  ),
-  'close: aborts the signal when the grace expires, and records the outcome of a handler that obeys': NEVER_ABORTS,
-  'close: aborts at once without a grace': NEVER_ABORTS,
+  'close: waits for a': inQueue('close', (close) => () => close({ graceMs: 0 })),
+  'close: aborts the signal': NEVER_ABORTS,
+  'close: aborts at once': NEVER_ABORTS,
   'close: claims nothing afterwards': inQueue('close', () => async () => []),
-  'close: returns exactly the jobs that would be lost with the process': inStore('close', (_, { all }) => all),
-  'close: continues with due jobs during the grace if they would be lost': inStore('isDurable', () => false),
+  'close: returns exactly': inStore('close', (_, { all }) => all),
+  'close: continues with due': inStore('isDurable', () => false),
 
-  'durable: jobs outlive their process, including those that wait for their time': inStore(
-    'close',
-    (_, { all, remove }, { now }) =>
-      async () => {
-        await remove(all().flatMap(({ id, dueAt }) => (dueAt > now() ? id : [])))
-        return []
-      },
-  ),
-  'durable: a claim that no handler saw does not count': inStore(
-    'release',
-    (release) => (claims) => release(claims, { wereHandled: true }),
-  ),
-  'durable: the claim count, the first time and the retry state outlive the process': claimsAs(() => ({
+  'durable: jobs outlive their': inStore('close', (_, { all, remove }, { now }) => async () => {
+    await remove(all().flatMap(({ id, dueAt }) => (dueAt > now() ? id : [])))
+    return []
+  }),
+  'durable: a claim that': inStore('release', (release) => (claims) => release(claims, { wereHandled: true })),
+  'durable: the claim count': claimsAs(() => ({
     claimCount: 1,
   })),
-  'durable: another process lists, redrives and drops dead letters': remembersFinished(({ deadLetters }, own) => ({
+  'durable: another process': remembersFinished(({ deadLetters }, own) => ({
     deadLetters: async (page) => (await deadLetters(page)).filter(({ id }) => own.has(id)),
   })),
-  'durable: the dedupe window outlives the process': KNOWS_ITS_OWN,
-  'durable: a saved state outlives a claim without an outcome, and an outcome replaces it': SAVES_NOTHING,
-  'durable: a queue handles what another one pushed': { pollMs: 1e9 },
-  'durable: only one of two queues that share jobs handles each job': remembers(({ claim, release }, seen) => ({
+  'durable: the dedupe window': KNOWS_ITS_OWN,
+  'durable: a saved state': SAVES_NOTHING,
+  'durable: a queue handles': { pollMs: 1e9 },
+  'durable: only one of': remembers(({ claim, release }, seen) => ({
     async claim(limit) {
       const claims = await claim(limit)
       await release(
@@ -269,89 +246,72 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
       return claims
     },
   })),
-  'durable: only one of many copies that are pushed at once is stored': inStore(
-    'push',
-    (push, { all }) =>
-      async (jobs) => {
-        const stored = all().map(({ body }) => text(body))
-        await nextTurn()
-        return push(jobs.flatMap((job) => (stored.includes(text(job.body)) ? [] : { ...job, id: randomUUID() })))
-      },
-  ),
-  'durable: a queue knows the ids that another one completed': KNOWS_ITS_OWN,
-  'durable: a job that still runs when its queue closes is released, and its late outcome changes nothing': inStore(
-    'release',
-    () => () => {},
-  ),
+  'durable: only one of many': inStore('push', (push, { all }) => async (jobs) => {
+    const stored = all().map(({ body }) => text(body))
+    await nextTurn()
+    return push(jobs.flatMap((job) => (stored.includes(text(job.body)) ? [] : { ...job, id: randomUUID() })))
+  }),
+  'durable: a queue knows': KNOWS_ITS_OWN,
+  'durable: a job that': inStore('release', () => () => {}),
 
-  'lease: a saved state is kept when the lease is over': SAVES_NOTHING,
-  'lease: an outcome after the lease is over changes nothing': inStore(
+  'lease: a saved state': SAVES_NOTHING,
+  'lease: an outcome after': inStore(
     'finish',
     (finish, { claims }) =>
       (claim, outcome) =>
         finish(claims.get(claim.id) ?? claim, outcome),
   ),
 
-  'log: has the jobs whose outcomes say so, with their notes and when they were handled': completes((outcome) => ({
+  'log: has the jobs': completes((outcome) => ({
     log: bytes('noted'),
     ...outcome,
   })),
-  'log: an empty note counts as a note': completes((outcome) => (outcome.log?.length === 0 ? complete() : outcome)),
-  'log: has each of many jobs that are completed at once exactly once': finishes('complete', (outcome, { body }) =>
-    text(body) === '7' ? complete() : outcome,
-  ),
-  'log: a page ends before it exceeds maxBytes, but has at least one entry': inLog(({ list }) => ({
+  'log: an empty note': completes((outcome) => (outcome.log?.length === 0 ? complete() : outcome)),
+  'log: has each of': finishes('complete', (outcome, { body }) => (text(body) === '7' ? complete() : outcome)),
+  'log: a page ends': inLog(({ list }) => ({
     list: (page) => list({ ...page, maxBytes: 1e9 }),
   })),
-  'log: entries beyond the maximum age are dropped, and their ids stay known for the dedupe window': {
+  'log: entries beyond the': {
     memory: { dedupeWindowMs: 0 },
   },
-  'log: the oldest entries are dropped while it exceeds maxBytes': inLog(({ trim }) => ({
+  'log: the oldest entries': inLog(({ trim }) => ({
     trim: (which) => trim({ ...which, maxBytes: 1e9 }),
   })),
-  'log: forget deletes matching entries, and no others': inLog(({ remove }) => ({
+  'log: forget deletes matching': inLog(({ remove }) => ({
     remove: (cursors) => remove(cursors.slice(1)),
   })),
-  'durable: a log outlives the process': inStore('close', (close, { log }) => async () => {
+  'durable: a log outlives': inStore('close', (close, { log }) => async () => {
     await log.trim({ before: new Date(8e15), maxBytes: 0, limit: 1e6 })
     return close()
   }),
-  'durable: whoever follows a log sees each entry once, while processes append': inLog(({ list }) => ({
+  'durable: whoever follows': inLog(({ list }) => ({
     list: async (page) => (await list(page)).filter(({ body }) => text(body) !== '7'),
   })),
 
-  'groups: one job of each group is claimed at a time, in the order of the pushes': IGNORES_GROUPS,
-  'groups: a job that is retried at once stays first': retries((outcome) => ({
+  'groups: one job of': IGNORES_GROUPS,
+  'groups: a job that': retries((outcome) => ({
     ...outcome,
     retryAt: new Date(Number(outcome.retryAt) + 1),
   })),
-  'groups: a dead letter lets the next job go, and is redriven in turn': inStore('redrive', (_, store) => async () => {
+  'groups: a dead letter': inStore('redrive', (_, store) => async () => {
     const found = await store.deadLetters({ after: undefined, limit: 1e6, maxBytes: 1e9, newestFirst: false })
     await store.drop(found.map(({ id }) => id))
     await store.push(found.map(({ id, body }) => ({ id, body })))
     return found.length
   }),
-  'groups: a retry holds the other jobs of its group, but not those of another group': IGNORES_GROUPS,
-  'durable: groups: processes handle one job of each group at a time': IGNORES_GROUPS,
-  'durable: groups: a job that a process leaves unfinished comes first': inStore(
-    'release',
-    (_, { finish }) =>
-      async (claims) => {
-        for (const claim of claims) await finish(claim, { deadLetter: 'left' })
-      },
-  ),
+  'groups: a retry holds': IGNORES_GROUPS,
+  'durable: groups: processes': IGNORES_GROUPS,
+  'durable: groups: a job': inStore('release', (_, { finish }) => async (claims) => {
+    for (const claim of claims) await finish(claim, { deadLetter: 'left' })
+  }),
 
-  'marks: thousands of keys may be set for ever': inMarks(({ list }) => ({ list: (version) => list(version, 499) })),
-  'marks: a paused queue claims nothing until it is resumed': inMarks(() => ({ list: () => [] })),
-  'durable: marks outlive the process, and are known before the first claim': inStore(
-    'close',
-    (close, { marks }) =>
-      async () => {
-        await marks.set([], new Date(8e15))
-        return close()
-      },
-  ),
-  'durable: each process that works knows what others set and unset, even at the same time': inMarks(({ list }) => ({
+  'marks: thousands of keys': inMarks(({ list }) => ({ list: (version) => list(version, 499) })),
+  'marks: a paused queue': inMarks(() => ({ list: () => [] })),
+  'durable: marks outlive': inStore('close', (close, { marks }) => async () => {
+    await marks.set([], new Date(8e15))
+    return close()
+  }),
+  'durable: each process that': inMarks(({ list }) => ({
     list: async (version, limit) => (await list(version, limit)).slice(1),
   })),
 }

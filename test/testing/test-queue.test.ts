@@ -48,7 +48,7 @@ test.each(Object.entries(FAULTS))(
     const { isDurable = true } = fault
     const run = async (fault: Fault) =>
       testQueue(() => createFaulty(fault), { ...PROMISED, isDurable })
-        .find((test) => name.startsWith(test.name))
+        .find((test) => test.name.startsWith(name))
         ?.run()
 
     await run({ isDurable })
