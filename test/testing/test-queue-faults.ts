@@ -177,10 +177,7 @@ const KNOWS_ITS_OWN = remembersFinished((store, own) => ({
 }))
 
 export const FAULTS: Readonly<Record<string, Fault>> = {
-  'push: a job reaches': pushes((job) => ({
-    ...job,
-    body: bytes(text(job.body) ?? ''),
-  })),
+  'push: a job reaches': pushes((job) => ({ ...job, body: bytes(text(job.body) ?? '') })),
   'push: the id of': replaces('remove'),
   'push: the id of a completed': { memory: { dedupeWindowMs: 0 } },
   'push: the id of a dead': replaces('drop'),
@@ -204,9 +201,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'redrive: a dead letter': claimsAs(({ claimCount, retryState }) => ({
     retryState: claimCount === 1 ? undefined : retryState,
   })),
-  'redrive: a dead letter becomes': claimsAs(() => ({
-    firstAt: new Date(0),
-  })),
+  'redrive: a dead letter becomes': claimsAs(() => ({ firstAt: new Date(0) })),
   'forget: deletes matching': sees(({ dueAt }, _, now) => dueAt <= now),
   'forget: leaves a claimed': inStore('remove', (remove, { claims, finish }) => async (ids) => {
     const held = ids.flatMap((id) => claims.get(id) ?? [])
@@ -227,9 +222,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     return []
   }),
   'durable: a claim that': inStore('release', (release) => (claims) => release(claims, { wereHandled: true })),
-  'durable: the claim count': claimsAs(() => ({
-    claimCount: 1,
-  })),
+  'durable: the claim count': claimsAs(() => ({ claimCount: 1 })),
   'durable: another process': remembersFinished(({ deadLetters }, own) => ({
     deadLetters: async (page) => (await deadLetters(page)).filter(({ id }) => own.has(id)),
   })),
@@ -262,24 +255,13 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
         finish(claims.get(claim.id) ?? claim, outcome),
   ),
 
-  'log: has the jobs': completes((outcome) => ({
-    log: bytes('noted'),
-    ...outcome,
-  })),
+  'log: has the jobs': completes((outcome) => ({ log: bytes('noted'), ...outcome })),
   'log: an empty note': completes((outcome) => (outcome.log?.length === 0 ? complete() : outcome)),
   'log: has each of': finishes('complete', (outcome, { body }) => (text(body) === '7' ? complete() : outcome)),
-  'log: a page ends': inLog(({ list }) => ({
-    list: (page) => list({ ...page, maxBytes: 1e9 }),
-  })),
-  'log: entries beyond the': {
-    memory: { dedupeWindowMs: 0 },
-  },
-  'log: the oldest entries': inLog(({ trim }) => ({
-    trim: (which) => trim({ ...which, maxBytes: 1e9 }),
-  })),
-  'log: forget deletes matching': inLog(({ remove }) => ({
-    remove: (cursors) => remove(cursors.slice(1)),
-  })),
+  'log: a page ends': inLog(({ list }) => ({ list: (page) => list({ ...page, maxBytes: 1e9 }) })),
+  'log: entries beyond the': { memory: { dedupeWindowMs: 0 } },
+  'log: the oldest entries': inLog(({ trim }) => ({ trim: (which) => trim({ ...which, maxBytes: 1e9 }) })),
+  'log: forget deletes matching': inLog(({ remove }) => ({ remove: (cursors) => remove(cursors.slice(1)) })),
   'durable: a log outlives': inStore('close', (close, { log }) => async () => {
     await log.trim({ before: new Date(8e15), maxBytes: 0, limit: 1e6 })
     return close()
@@ -289,10 +271,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   })),
 
   'groups: one job of': IGNORES_GROUPS,
-  'groups: a job that': retries((outcome) => ({
-    ...outcome,
-    retryAt: new Date(Number(outcome.retryAt) + 1),
-  })),
+  'groups: a job that': retries((outcome) => ({ ...outcome, retryAt: new Date(Number(outcome.retryAt) + 1) })),
   'groups: a dead letter': inStore('redrive', (_, store) => async () => {
     const found = await store.deadLetters({ after: undefined, limit: 1e6, maxBytes: 1e9, newestFirst: false })
     await store.drop(found.map(({ id }) => id))

@@ -97,11 +97,7 @@ it('500 events are counted beside those with a schema, and all others together',
   expect(part?.events.at(-1)).toMatchObject({ event: 'Order Completed', count: 1 })
 })
 
-const MISMATCHES = {
-  'at once': {},
-  'of a batch': { batches: true },
-  'of an inbox': { inbox: memoryQueue() },
-} as const
+const MISMATCHES = { 'at once': {}, 'of a batch': { batches: true }, 'of an inbox': { inbox: memoryQueue() } } as const
 
 it.each(Object.entries(MISMATCHES))('what does not match is counted by field: %s', async (_, options) => {
   const { receiver, lines } = inspect({ events, ...options })
