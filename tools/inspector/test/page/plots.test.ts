@@ -2,18 +2,7 @@
 
 import { expect, it } from 'vitest'
 import { nextDelay } from '../../../../src/internals.ts'
-import {
-  formatAgo,
-  formatBytes,
-  formatCode,
-  formatCount,
-  formatCountdown,
-  formatDuration,
-  formatExactTime,
-  formatInitials,
-  formatInstant,
-  formatTime,
-} from '../../src/page/format.ts'
+import * as format from '../../src/page/format.ts'
 import { expectAttempts, findTried, placeOf } from '../../src/page/retry-times.ts'
 import { drawLine, drawSteps, findTicks, findTimeTicks, greatestOf, indexAt, latestOf } from '../../src/page/scale.ts'
 
@@ -60,22 +49,28 @@ it('a place beside a plot is in its nearest interval', () => {
 it('numbers, sizes, durations and times are short', () => {
   const texts = ['0.4 ms', '12 ms', '1.3 s', '59 s', '4 min 10 s', '3 h 12 min', '2 d 4 h', '1 min']
   const durations = [0.42, 12, 1_300, 59_999, 250_000, 11_520_000, 187_200_000, 60_000]
-  expect(durations.map(formatDuration)).toEqual(texts)
+  expect(durations.map(format.formatDuration)).toEqual(texts)
   const sizes = ['999 B', '1 KB', '4.2 KB', '1 MB', '12 MB']
-  expect([999, 1_000, 4_242, 1_000_000, 12_345_678].map(formatBytes)).toEqual(sizes)
-  expect([1, 2_000].map((count) => formatCount(count, 'try', 'tries'))).toEqual(['1 try', '2,000 tries'])
+  expect([999, 1_000, 4_242, 1_000_000, 12_345_678].map(format.formatBytes)).toEqual(sizes)
+  expect([1, 2_000].map((count) => format.formatCount(count, 'try', 'tries'))).toEqual(['1 try', '2,000 tries'])
   const remaining = ['00:00', '00:42', '59:59', '1:00:00', '3:12:05']
-  expect([-1, 41_001, 3_599_000, 3_600_000, 11_525_000].map(formatCountdown)).toEqual(remaining)
+  expect([-1, 41_001, 3_599_000, 3_600_000, 11_525_000].map(format.formatCountdown)).toEqual(remaining)
   const at = Date.UTC(2026, 10, 22, 14, 3, 12, 42)
-  expect(formatInstant(at)).toBe('2026-11-22 14:03:12.042 UTC')
-  expect([formatTime(at), formatExactTime(at)]).toEqual([/:12$/, /:12\.042$/].map((end) => expect.stringMatching(end)))
-  expect([999, -4_000, 180_000].map((ms) => formatAgo(at + ms, at))).toEqual(['now', '4 s ago', 'in 3 min'])
+  expect(format.formatInstant(at)).toBe('2026-11-22 14:03:12.042 UTC')
+  expect([format.formatTime(at), format.formatExactTime(at)]).toEqual(
+    [/:12$/, /:12\.042$/].map((end) => expect.stringMatching(end)),
+  )
+  expect([999, -4_000, 180_000].map((ms) => format.formatAgo(at + ms, at))).toEqual(['now', '4 s ago', 'in 3 min'])
 })
 
 it('names, codes and errors are words', () => {
-  expect(['collector', 'crm', 'c'].map((name, _, names) => formatInitials(name, names))).toEqual(['co', 'cr', 'c'])
+  expect(['collector', 'crm', 'c'].map((name, _, names) => format.formatInitials(name, names))).toEqual([
+    'co',
+    'cr',
+    'c',
+  ])
   const codes = (['waiting', 'dead'] as const).map((state) =>
-    ['refused', 'window_over'].map((code) => formatCode(code, state)),
+    ['refused', 'window_over'].map((code) => format.formatCode(code, state)),
   )
   expect(codes.flat()).toEqual(['connection refused', 'window over', 'refused', 'window over'])
 })
