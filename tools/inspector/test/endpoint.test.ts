@@ -9,10 +9,8 @@ import { memoryQueue } from 'hookline/queues/memory'
 import { createDestination } from 'hookline/sender'
 import { manualClock } from 'hookline/testing'
 import { expect, it, vi } from 'vitest'
-import type { InspectorEndpoint } from '../src/endpoint/endpoint.ts'
 import { createExplain } from '../src/endpoint/explanations.ts'
 import { createInspector, type Inspector } from '../src/index.ts'
-import { readKeep } from '../src/journal.ts'
 import type { Detail } from '../src/wire.ts'
 import { ask, closeLater, endpointOf, get, keptBy, logged, OWN_HEADERS, post, serve } from './support.ts'
 
@@ -54,11 +52,10 @@ it('what happens at the parts is shown in full; without secrets', async () => {
     'site collected done',
   ])
   expect((await get(inspector, '/api/series', 'part=site&minutes=15')).status).toBe(200)
-  const [refused] = rows.filter(({ state }) => state === 'refused')
-  const explanation = await get(inspector, '/api/explanation', `id=${refused?.id}`)
+  const explain = (id: number | undefined) => get(inspector, '/api/explanation', `id=${id}`)
+  const explanation = await explain(rows.find(({ state }) => state === 'refused')?.id)
   expect(explanation).toMatchObject({ status: 200, body: expect.stringContaining('signature') })
-  const [done] = rows.filter(({ state }) => state === 'done')
-  expect(await get(inspector, '/api/explanation', `id=${done?.id}`)).toMatchObject({ status: 404 })
+  expect(await explain(rows.find(({ state }) => state === 'done')?.id)).toMatchObject({ status: 404 })
   const all = [...answers, explanation].map(({ body }) => body).join()
   expect(all).toContain('Order Completed')
   for (const secret of [SECRET, WRITE_KEY, btoa(`${WRITE_KEY}:`), authorization, cookie]) {
@@ -98,14 +95,13 @@ it('a signature is explained with the secrets in force now; without them, what i
   const explained = await explain()
   expect(await explain({ headers: { 'x-signature': [signature] } })).toBe(explained)
   await expect(explain({}, tooLarge)).rejects.toMatchObject({ status: 503 })
-  expect(await explain({}, tooLarge.subarray(1))).toEqual(expect.any(String))
+  await explain({}, tooLarge.subarray(1))
   provider.mockResolvedValue(['a', 'b', 'c', 'the old secret'])
-  const beyond = await explain()
+  expect(await explain()).not.toBe(explained)
   provider.mockResolvedValue([])
   const withoutSecrets = await explain()
   expect(await explain({ part: 'gone' }, tooLarge)).toBe(withoutSecrets)
   expect(new Set([unexplained, explained, withoutSecrets]).size).toBe(3)
-  expect(beyond).not.toBe(explained)
 
   provider.mockRejectedValueOnce(new Error('the vault is sealed'))
   await expect(explain()).rejects.toMatchObject({ status: 503, message: expect.not.stringContaining('vault') })
@@ -119,19 +115,21 @@ it('a signature is explained with the secrets in force now; without them, what i
 
 it('the setup has what the page shows besides its data', async () => {
   const parts = [{ name: 'shop', kind: 'collector' }] as const
-  const shared = { access: 'write', now: expect.any(Number), keep: readKeep() }
-  expect(shared.keep).toEqual({ messages: 2_000, bytes: 64_000_000, refused: 200, refusedBytes: 4_000_000 })
-  const options = { parts, keep: readKeep(), command: 'listen', senders: new Map([['again', {} as never]]) } as const
-  const setupOf = async (inspector: InspectorEndpoint | Inspector) =>
-    JSON.parse((await get(inspector, '/api/setup')).body as string)
-  expect(await setupOf(endpointOf({ ...options, address: () => 'http://localhost:1' }))).toEqual({
-    ...{ ...shared, command: 'listen', address: 'http://localhost:1', senders: ['again'] },
-    parts: [{ name: 'shop', kind: 'collector', hasQueue: false, hasHistory: false }],
+  const keep = { messages: 2_000, bytes: 64_000_000, refused: 200, refusedBytes: 4_000_000 }
+  const shared = { access: 'write', now: expect.any(Number), keep }
+  const options = { parts, keep, command: 'listen', senders: new Map([['again', {} as never]]) } as const
+  const endpoints = [endpointOf({ ...options, address: () => 'http://localhost:1' }), inspect(receiver)]
+  const setups = await Promise.all(endpoints.map(async (each) => (await get(each, '/api/setup')).body as string))
+  const [shop, app] = [
+    { name: 'shop', kind: 'collector' },
+    { name: 'receiver', kind: 'receiver' },
+  ].map((part) => {
+    return { parts: [{ ...part, hasQueue: false, hasHistory: false }] }
   })
-  expect(await setupOf(inspect(receiver))).toEqual({
-    ...{ ...shared, senders: [] },
-    parts: [{ name: 'receiver', kind: 'receiver', hasQueue: false, hasHistory: false }],
-  })
+  expect(setups.map((text) => JSON.parse(text))).toEqual([
+    { ...shared, ...shop, command: 'listen', address: 'http://localhost:1', senders: ['again'] },
+    { ...shared, ...app, senders: [] },
+  ])
 })
 
 it('what fails is in the log, and answered without what it was', async () => {
@@ -225,6 +223,9 @@ it.each(['[1', '[]'])('the body of a POST that is no JSON object is refused: %j'
 })
 
 const receiver = createReceiver({ secret: SECRET })
+const boundedBy = (keep: object): [string, unknown, RegExp] => {
+  return [JSON.stringify(keep), { receiver, keep }, RegExp(`keep.${Object.keys(keep)}`)]
+}
 it.each<[string, unknown, RegExp]>([
   ['no object', undefined, /options/],
   ['no part', {}, /part/],
@@ -237,12 +238,8 @@ it.each<[string, unknown, RegExp]>([
   ['a sender that cannot send', { receiver, senders: { shop: { request() {} } } }, /`senders\['shop'\]\.send`/],
   ['authorize that is none', { receiver, authorize: 'read' }, /`authorize`/],
   ['a clock without timers', { receiver, clock: { now() {}, monotonic() {} } }, /`clock\.setTimeout`/],
-  ...Object.entries({ messages: 0, bytes: 999_999, refused: 0, refusedBytes: 999_999 }).map(
-    ([name, bound]): [string, unknown, RegExp] => [name, { receiver, keep: { [name]: bound } }, RegExp(`keep.${name}`)],
-  ),
-  ...['messages', 'refused'].map((name): [string, unknown, RegExp] => {
-    return [`many ${name}`, { receiver, keep: { [name]: 100_001 } }, RegExp(`keep.${name}`)]
-  }),
+  ...[{ messages: 0 }, { messages: 100_001 }, { refused: 0 }, { refused: 100_001 }].map(boundedBy),
+  ...[{ bytes: 999_999 }, { refusedBytes: 999_999 }].map(boundedBy),
   ['a misspelt bound', { receiver, keep: { mesages: 5 } }, /`messages`/],
 ])('an inspector of %s is a TypeError that names the option', (_name, options, text) => {
   expect(() => createInspector(options as never)).toThrow(text)

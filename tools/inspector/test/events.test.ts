@@ -38,19 +38,17 @@ it('what arrived is listed by event of track messages, and by other type', async
     await deliver(receiver, message)
     await clock.advance(1_000)
   }
-  const line = { type: 'track', failed: 0, fields: [], otherFields: 0 }
-  const at = (second: number, count = 1, lastAt = firstAt + second * 1_000) => {
-    return { ...line, count, firstAt: firstAt + second * 1_000, lastAt, minutes: [...Array(14).fill(0), count] }
+  const line = (type: string, second: number, count = 1, lastAt = firstAt + second * 1_000) => {
+    const counts = { count, failed: 0, fields: [], otherFields: 0 }
+    return { type, ...counts, firstAt: firstAt + second * 1_000, lastAt, minutes: [...Array(14).fill(0), count] }
   }
   const shown = [
-    { ...at(0, 2, firstAt + 2_000), event: 'A' },
-    { ...at(1), event: 'B' },
+    { ...line('track', 0, 2, firstAt + 2_000), event: 'A' },
+    { ...line('track', 1), event: 'B' },
   ]
-  const others = [
-    { ...at(3), type: 'identify' },
-    { ...at(4), type: 'page' },
-  ]
-  expect(await parts()).toEqual([{ part: 'shop', others: 0, events: [...shown, ...others] }])
+  expect((await parts())[0]).toEqual({
+    ...{ part: 'shop', others: 0, events: [...shown, line('identify', 3), line('page', 4)] },
+  })
   await clock.advance(14 * 60_000)
   expect((await lines())[0]?.minutes).toEqual([2, ...Array(14).fill(0)])
   await deliver(receiver, of('A'))

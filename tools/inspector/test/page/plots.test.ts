@@ -35,18 +35,24 @@ it('lines have gaps where nothing is known, and a dot for a value by itself; col
   expect(drawSteps([10, 5, null, 0, 10], box)).toBe('M0 50V0H20V25H40V50H60V50H80V0H100V50Z')
 })
 
-it('the greatest and the latest value are of those that are known', () => {
-  expect([[1, 3, 2, null], [null]].map((values) => [greatestOf(values), latestOf(values)])).toEqual([
-    [3, 2],
-    [undefined, undefined],
-  ])
-})
-
-it('a place beside a plot is in its nearest interval', () => {
+it('a place beside a plot is in its nearest interval; the latest and the greatest value are of those that are known', () => {
+  const values = [1, 3, 2, null]
+  expect([greatestOf(values), latestOf(values), greatestOf([null])]).toEqual([3, 2, undefined])
   expect([-5, 0, 39, 100, 150].map((x) => indexAt(x, box))).toEqual([0, 0, 1, 4, 4])
 })
 
-it('numbers, sizes, durations and times are short', () => {
+it('names, numbers, sizes, durations and times are short, and codes are words', () => {
+  expect(['collector', 'crm', 'c'].map((name, _, names) => format.formatInitials(name, names))).toEqual([
+    'co',
+    'cr',
+    'c',
+  ])
+  const codeIn = (state: 'waiting' | 'dead') => format.formatCode('refused', state)
+  expect([codeIn('waiting'), codeIn('dead'), format.formatCode('a_b', 'dead')]).toEqual([
+    'connection refused',
+    'refused',
+    'a b',
+  ])
   const texts = ['0.4 ms', '12 ms', '1.3 s', '59 s', '4 min 10 s', '3 h 12 min', '2 d 4 h', '1 min']
   const durations = [0.42, 12, 1_300, 59_999, 250_000, 11_520_000, 187_200_000, 60_000]
   expect(durations.map(format.formatDuration)).toEqual(texts)
@@ -61,18 +67,6 @@ it('numbers, sizes, durations and times are short', () => {
     [/:12$/, /:12\.042$/].map((end) => expect.stringMatching(end)),
   )
   expect([999, -4_000, 180_000].map((ms) => format.formatAgo(at + ms, at))).toEqual(['now', '4 s ago', 'in 3 min'])
-})
-
-it('names, codes and errors are words', () => {
-  expect(['collector', 'crm', 'c'].map((name, _, names) => format.formatInitials(name, names))).toEqual([
-    'co',
-    'cr',
-    'c',
-  ])
-  const codes = (['waiting', 'dead'] as const).map((state) =>
-    ['refused', 'window_over'].map((code) => format.formatCode(code, state)),
-  )
-  expect(codes.flat()).toEqual(['connection refused', 'window over', 'refused', 'window over'])
 })
 
 it('the attempts after the next one are expected at the mean of their delays, within four hours', () => {

@@ -92,11 +92,8 @@ it('a filter by state is about where the message is now, unless it names the par
   const searches = ['state=refused', 'state=done', 'state=done&part=blog', 'state=done&part=shop', 'part=blog']
   expect(searches.map(passes)).toEqual([true, false, true, false, true])
   const query = withFilter(new URLSearchParams('other=1'), 'part', 'blog')
-  expect([countFilters(query), String(query), String(withFilter(query, 'part', ''))]).toEqual([
-    1,
-    'other=1&part=blog',
-    'other=1',
-  ])
+  const texts = [query, withFilter(query, 'part', '')].map(String)
+  expect([countFilters(query), ...texts]).toEqual([1, 'other=1&part=blog', 'other=1'])
 })
 
 it('the list holds as many as the inspector keeps, the latest arrival first: refused requests push no messages out', () => {
