@@ -49,22 +49,18 @@ it.each(['x'.repeat(31), 'x'.repeat(257), 'with a semicolon; and a space, 32 cha
   },
 )
 
-it.each<[string, Asked]>([
-  ['an address of the network', { remoteAddress: '192.168.1.7' }],
-  ['an address that only begins like one', { remoteAddress: '127.0.0.1.evil' }],
-  ['a mapped address of the network', { remoteAddress: '::ffff:10.0.0.1' }],
-  ['a name that leads here', { headers: { host: 'rebound.example:3000' } }],
-  ['a Host that begins like one', { headers: { host: 'localhost.evil.example' } }],
-  ['a Host that ends like one', { headers: { host: 'evil-localhost' } }],
-  ['no Host', { headers: { host: undefined } }],
-  ['two Hosts', { headers: { host: ['localhost:3000', 'localhost:3000'] } }],
-  ['another authority than its Host', { headers: { host: 'localhost:3000', ':authority': 'evil.example' } }],
-  ['another Host than its authority', { headers: { host: 'evil.example', ':authority': 'localhost:3000' } }],
+it.each<Asked>([
+  ...['192.168.1.7', '127.0.0.1.evil', '::ffff:10.0.0.1'].map((remoteAddress) => ({ remoteAddress })),
+  ...['rebound.example:3000', 'localhost.evil.example', 'evil-localhost', undefined, ['localhost', 'localhost']].map(
+    (host) => ({ headers: { host } }),
+  ),
+  { headers: { host: 'localhost:3000', ':authority': 'evil.example' } },
+  { headers: { host: 'evil.example', ':authority': 'localhost:3000' } },
   ...`forwarded x-forwarded-for x-forwarded-host x_forwarded_for x-real-ip via cf-connecting-ip true-client-ip cdn-loop
     cf-ray x-original-host x-envoy-external-address x-user-ip x-socket-ip my-forwarded`
     .split(/\s+/)
-    .map((name): [string, Asked] => [name, { headers: { [name]: '' } }]),
-])('%s is refused, although the token is right, with the name of what helps', async (_name, request) => {
+    .map((name) => ({ headers: { [name]: '' } })),
+])('%j is refused, although the token is right, with the name of what helps', async (request) => {
   const inspector = endpointOf()
 
   const answer = await setupOf(request, inspector)
@@ -147,19 +143,15 @@ it.each([
   expect(endpointOf().handle(request as never)).toBeUndefined()
 })
 
-it.each<[string, Asked['headers'], status?: number]>([
-  ['without the header', { 'x-hookline-inspector': undefined }],
-  ['with another value of it', { 'x-hookline-inspector': '1' }],
-  ['as a form', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
-  ['as text', { 'content-type': 'text/plain' }, 415],
-  ['of another origin', { origin: 'http://evil.example' }],
-  ['of another port', { origin: 'http://localhost:3001' }],
-  ['of an extension', { origin: 'chrome-extension://localhost:3000' }],
-  ['of a sandbox', { origin: 'null' }],
-  ['of another site', { 'sec-fetch-site': 'cross-site' }],
-  ['of the same site', { 'sec-fetch-site': 'same-site' }],
-  ['that a person typed', { 'sec-fetch-site': 'none' }],
-])('another site cannot post %s', async (_name, headers, status = 403) => {
+it.each<Asked['headers']>([
+  ...[undefined, '1'].map((token) => ({ 'x-hookline-inspector': token })),
+  ...['application/x-www-form-urlencoded', 'text/plain'].map((type) => ({ 'content-type': type })),
+  ...['http://evil.example', 'http://localhost:3001', 'chrome-extension://localhost:3000', 'null'].map((origin) => ({
+    origin,
+  })),
+  ...['cross-site', 'same-site', 'none'].map((site) => ({ 'sec-fetch-site': site })),
+])('another site cannot post with %j', async (headers) => {
+  const status = headers?.['content-type'] === undefined ? 403 : 415
   const inspector = endpointOf()
 
   for (const path of CHANGES) {

@@ -8,7 +8,7 @@ import { childrenOf, excerptOf, findDifferences, type Json, parseJson } from '..
 import type { Detail } from '../../src/wire.ts'
 import { bodyOf, detailOf, NASTY } from '../copied.ts'
 
-it('text shows by its code what is not seen', () => {
+it('text shows by its code what is not seen, and the marks of a long run', () => {
   expect(splitText('a\u202eb\nc', false)).toEqual(['a', { code: '\\u202e' }, 'b', { code: '\\n' }, 'c'])
   expect(endOfPiece('a😀😀', 0, 20)).toBe(3) // No half of a character.
   expect(splitText('a\nb\u007f', true)).toEqual(['a\nb', { code: '\\u007f' }, ''])
@@ -19,11 +19,8 @@ it('text has a bounded number of marks, and still nothing is shown as it is', ()
   expect(pieces.filter((piece) => typeof piece !== 'string')).toHaveLength(50)
   const text = pieces.map((piece) => (typeof piece === 'string' ? piece : piece.code)).join('')
   expect(text === 'x\\u202e\n'.repeat(20_000)).toBe(true)
-})
-
-it('text shows by their codes the marks of a long run', () => {
-  const pieces = [`e${'\u0301'.repeat(8)}`, { code: '\\u0301' }, '', { code: '\\u0301' }, '']
-  expect(splitText(`e${'\u0301'.repeat(10)}`, false)).toEqual(pieces)
+  const marked = [`e${'\u0301'.repeat(8)}`, { code: '\\u0301' }, '', { code: '\\u0301' }, '']
+  expect(splitText(`e${'\u0301'.repeat(10)}`, false)).toEqual(marked)
   expect(splitText('สวัสดี ষ্ট שָׁלוֹם', false)).toEqual(['สวัสดี ষ্ট שָׁלוֹם'])
 })
 
@@ -40,27 +37,21 @@ function toValue(json: Json): unknown {
 
 const nested = (depth: number, value: number) => parseJson(`${'['.repeat(depth)}${value}${']'.repeat(depth)}`)
 
-it('the JSON of a body is what JSON.parse makes of it', () => {
+it('the JSON of a body is what JSON.parse makes of it, with the digits of numbers, the order and what is repeated', () => {
   const check = fc.property(fc.json(), fc.nat(2), (text, indent) => {
     const spaced = JSON.stringify(JSON.parse(text), null, indent)
     expect(toValue(parseJson(spaced))).toEqual(JSON.parse(spaced))
   })
   fc.assert(check)
-})
-
-it('the JSON of a body keeps the digits of numbers, the order and what is repeated', () => {
   const entry = (key: string, text: string) => ({ key, value: { kind: 'literal', text } })
   const entries = [entry('b', '1e400'), entry('a', '12345678901234567890'), entry('b', '-0.10')]
   expect({ ...parseJson('{"b":1e400,"a":12345678901234567890,"b":-0.10}') }).toEqual({ kind: 'object', entries })
 })
 
-it('the JSON of a body may be nested however deep', () => {
+it('the JSON of a body may be nested however deep, and is refused when it is none', () => {
   let [json, depth] = [nested(50_000, 1), 0]
   for (; json.kind === 'array'; depth += 1) json = json.items[0] as Json
   expect(depth).toBe(50_000)
-})
-
-it('the JSON of a body is refused when it is none', () => {
   for (const text of ['', '{', '{"a":1}x', "{'a':1}", '[01]']) expect(() => parseJson(text)).toThrow(SyntaxError)
 })
 
@@ -93,58 +84,23 @@ it('the difference of two bodies names each field that differs, in their order',
   ])
 })
 
-it('the difference of two bodies is empty for a body and itself, and stops at its limit', () => {
+it('the difference of two bodies is empty for a body and itself, stops at its limit, and compares any length and depth', () => {
   const check = fc.property(fc.json(), (text) => {
     expect(differences(text, text)).toEqual([])
   })
   fc.assert(check)
   expect(differences(JSON.stringify(Array(50).fill(1)), JSON.stringify(Array(50).fill(2)), 20)).toHaveLength(20)
-})
-
-it('the difference of two bodies compares lists of any length and depth', () => {
   const list = (last: number) => JSON.stringify([...Array(20_000).fill(1), last])
   expect(differences(list(1), list(2))).toEqual([['[20000]', '1', '2']])
   expect(findDifferences(nested(2_000, 1), nested(2_000, 2), 1)[0]?.path).toBe('[0]'.repeat(2_000))
   expect(childrenOf(nested(2_000, 1))).toHaveLength(1)
 })
 
-it('a copied command types nothing that a terminal acts on', () => {
+it('a copied command types nothing that a terminal acts on, posts to no odd host, and leaves the hidden query of a URL out', () => {
   for (const text of NASTY) {
     const command = copyAsCurl(detailOf(bodyOf(Buffer.from(text)), [['x-a', text]])) as string
     expect(command.match(/\p{Cc}/gu)?.filter((found) => found !== '\n') ?? []).toEqual([])
   }
-})
-
-it('a copied command has the body, and the headers that are not hidden, not empty, and not of the connection', () => {
-  const own = [
-    ['x-b', ''],
-    ['x-c', null],
-    ['content-length', '2'],
-    ['content-type', 'text/plain'],
-  ] as const
-  const command = "curl --globoff --path-as-is -X 'POST' 'http://localhost:3000/webhooks?a=[1]&b=$(c)' \\\n  -H "
-  const copied = (bytes: string | Buffer, headers: typeof own | readonly [] = []) =>
-    copyAsCurl(detailOf(bodyOf(Buffer.from(bytes)), headers))?.replace(command, '…')
-  expect(copied("it's", own)).toBe(`…'x-b;' \\\n  -H 'content-type: text/plain' \\\n  --data-raw 'it'\\''s'`)
-  const [most, piped] = ['x'.repeat(100_000), "…'content-type:' \\\n  --data-binary @-"]
-  expect(copied(most)).toBe(`…'content-type:' \\\n  --data-raw '${most}'`)
-  expect(copied(`${most}x`)).toBe(`printf %s '${most}x' |\n  ${piped}`)
-  expect(copied(Buffer.of(0xff, 1, 65))).toBe(`printf '\\377\\001A' |\n  ${piped}`)
-})
-
-it('a copied test has the body as an object where that is the same, and waits for the handler of an inbox', () => {
-  const copied = (text: string, more: object = {}) => copyAsTest({ ...detailOf(bodyOf(Buffer.from(text))), ...more })
-  expect(copied('{"a":1}')).toMatch(
-    /const message = JSON.stringify\({\n {2}"a": 1\n}\)\n\ntest\('receives track Order /,
-  )
-  for (const text of ['{"a": 1}', '7', '{"b":{"__proto__":1}}', '{"a"']) expect(copied(text)).toContain(`= '${text}'`)
-  expect(copied('{}', { row: { id: 1 } })).toContain("'receives message'")
-  const stored = copied('{"a":1}', { isStored: true })
-  expect(stored).toContain(`{ ...JSON.parse('{"a":1}'), messageId: randomUUID() }\n`)
-  expect(stored).toContain("test('handles track Order Completed'")
-})
-
-it('a copied command does not post to what is no host, and leaves the hidden query of a URL out', () => {
   const body = bodyOf(Buffer.from('{}'))
   const request = { method: 'POST', path: '/a', headers: [['host', 'x.example/?'] as const] }
   const attempt = { url: 'https://shop.example/a?…', at: 0, durationMs: 1, ok: true, body: '' }
