@@ -62,9 +62,7 @@ it.each<Asked>([
     .map((name) => ({ headers: { [name]: '' } })),
 ])('%j is refused, although the token is right, with the name of what helps', async (request) => {
   const inspector = endpointOf()
-
   const answer = await setupOf(request, inspector)
-
   expect([answer.status, problemOf(answer)]).toEqual([403, expect.stringContaining('`authorize`')])
   for (const file of ['/', '/page.js', '/page.css']) {
     expect(await ask(inspector, file, request)).toMatchObject({ status: 403 })
@@ -153,7 +151,6 @@ it.each<Asked['headers']>([
 ])('another site cannot post with %j', async (headers) => {
   const status = headers?.['content-type'] === undefined ? 403 : 415
   const inspector = endpointOf()
-
   for (const path of CHANGES) {
     const request = { ...OWN_HEADERS, ...headerOf(inspector), ...headers }
     expect(await ask(inspector, path, { method: 'POST', headers: request, body: {} })).toMatchObject({ status })

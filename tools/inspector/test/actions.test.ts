@@ -246,9 +246,7 @@ it.each<Wrong>([
   const queue = await queueWith({ refused: 2 })
   const parts = [partOfQueue('orders', queue, systemClock), partOfReceiver('shop', receiver)]
   const endpoint = endpointOf({ parts })
-
   for (const path of ['/api/redrive', '/api/drop']) expect(await post(endpoint, path, body)).toMatchObject({ status })
-
   expect(await queue.counts()).toMatchObject({ deadLetters: 2 })
 })
 

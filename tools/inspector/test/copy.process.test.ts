@@ -48,7 +48,6 @@ describe('a copy as curl', needs('POSIX'), () => {
       expect(posted(result).equals(bytes)).toBe(true)
       expect(result.args).toContain('http://localhost:3000/webhooks?a=[1]&b=$(c)')
     })
-
     const examples = [...NASTY, `["${"it's ".repeat(80_000)}"]`].map((each): [Buffer<ArrayBuffer>] => [
       Buffer.from(each),
     ])
@@ -66,7 +65,6 @@ describe('a copy as curl', needs('POSIX'), () => {
       ['x y: z', 'no name of a header'],
     ]
     const { args } = runShell(copyAsCurl(detailOf(bodyOf(Buffer.from('{}')), given)))
-
     const headers = args.flatMap((arg, index) => (args[index - 1] === '-H' ? [arg] : []))
     expect(headers).toEqual(["content-type: text/plain; a='$(id)'", 'x-empty;'])
   })
@@ -112,10 +110,8 @@ it('a copy as a test of a message in an inbox fails while its handler does, and 
       import { memoryQueue } from 'hookline/queues/memory'
       export const receiver = createReceiver({ secret, inbox: memoryQueue(), onError() {} })
       receiver.on('track', () => { ${handler} }).start()`
-
   const failing = run(receiverWith("throw new Error('a bug')"), source)
   const mended = run(receiverWith(''), source)
-
   expect([failing.status, failing.stdout]).toEqual([1, expect.stringContaining('a bug')])
   expect(mended).toMatchObject({ status: 0, stdout: expect.stringContaining('pass 1') })
 })

@@ -88,7 +88,6 @@ it('500 events are counted beside those with a schema, and all others together',
   for (let index = 0; index < 502; index += 1) await deliver(receiver, of(`Event ${index}`))
   await deliver(receiver, of('Event 501'))
   await deliver(receiver, completed)
-
   const [part] = await parts()
   expect(part?.events).toHaveLength(501)
   expect(part?.others).toBe(3)

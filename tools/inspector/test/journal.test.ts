@@ -51,7 +51,6 @@ it.each<[string, object]>([
 it('counts the ids of users and the paths that it keeps', () => {
   const { add, ids, journal } = setUp({ bytes: 1_000_000 })
   const users = Array.from({ length: 50 }, (_, index) => `${index}`.padEnd(200, 'u'))
-
   for (let index = 0; index < 100; index += 1) {
     const entry = Object.assign(add(''), { users, path: 'p'.repeat(10_000) })
     journal.update(entry)
@@ -94,9 +93,7 @@ it('forgets a user, in each call of a batch, however deep one nests; a page begi
   add('{"batch":[{"userId":"user-2"},{"anonymousId":"user-1"}]}', collected)
   add(`{"batch":[{"userId":"user-1","properties":{"a":${deep}}}]}`, collected)
   const { version } = journal.changesSince(undefined)
-
   expect(journal.forget('user-1')).toBe(3)
-
   expect(journal.changesSince(version).isReset).toBe(true)
   expect(ids()).toEqual([2])
 })
@@ -106,7 +103,6 @@ it('remembers for ten minutes whom it forgot, the latest 1 000 times, for what a
   const [at, body] = [clock.now(), Buffer.from('{"userId":"gone"}')]
   for (const source of ['shop', undefined]) Object.assign(add(body, { deliveryId: source }), { source })
   const known = (source?: string, arrivedAt = at, bytes = body) => journal.isForgotten(arrivedAt, bytes, source)
-
   expect([journal.forget('gone', 'shop'), ids()]).toEqual([1, [2]])
   expect([known('shop'), known('blog'), known()]).toEqual([true, false, false])
   expect([known('shop', at + 1), known('shop', at, Buffer.from('{"userId":"stays"}'))]).toEqual([false, false])

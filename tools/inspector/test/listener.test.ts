@@ -107,7 +107,6 @@ it('an inspector serves its page itself, on a port of this machine, until it is 
   const other = await open.listen({ port: 0, host: '::1' })
   expect(other).toMatch(/^http:\/\/\[::1\]:\d+\/$/)
   expect((await fetch(`${other}api/setup`)).status).toBe(200)
-
   await expect(open.listen({ port: Number(url.port) })).rejects.toMatchObject({ code: 'EADDRINUSE' })
   const stream = await fetch(`${url.origin}/api/stream`, { headers: headerOf(inspector) })
   await inspector.close()
@@ -126,7 +125,6 @@ it.each([
   const error = await create()
     .listen(options as never)
     .catch((error: unknown) => error)
-
   expect(error).toBeInstanceOf(TypeError)
   expect(String(error)).toMatch(name)
 })
@@ -167,9 +165,7 @@ describe('a streamed answer', () => {
     })
     await once(response, 'data')
     expect(ended).not.toHaveBeenCalled()
-
     response.on('error', () => {}).destroy()
-
     await vi.waitFor(() => expect(ended).toHaveBeenCalled())
   })
 

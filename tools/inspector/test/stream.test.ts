@@ -81,7 +81,6 @@ it('rows go on where a page lost the stream, and begin anew after a restart', as
     const [rows] = eventsOf(await next(await open(at, { headers: { 'last-event-id': last } })))
     return rows?.data
   }
-
   expect(await resume(id)).toMatchObject({ isReset: false, rows: [{ id: 3 }, { id: 1, state: 'done' }] })
   for (const unknown of [`other.${id.split('.')[1]}`, `${id}000`, '', 'x', `${id} `.repeat(1_000)]) {
     expect(await resume(unknown)).toMatchObject({ isReset: true, rows: [{}, {}, {}] })
@@ -107,7 +106,6 @@ it('nothing but a heartbeat comes every 15 seconds while nothing changes; a chan
   const { inspector, add, machine } = setUp()
   const stream = await openPast(inspector)
   const { chunks } = collect(stream)
-
   await machine.advance(14_900)
   expect(chunks).toEqual([])
   await machine.advance(200)
@@ -182,14 +180,12 @@ it('authorize is asked again each minute, and its refusal, failure or silence en
     const authorize = vi.fn<() => unknown>(() => 'read')
     const stream = await openPast(endpointOf({ machine, authorize: authorize as () => Access }))
     const { chunks, ended } = collect(stream)
-
     await machine.advance(121_000)
     expect(authorize).toHaveBeenCalledTimes(3)
     expect(chunks.length).toBeGreaterThanOrEqual(7)
     authorize.mockImplementation(later)
     await machine.advance(60_000)
     await machine.advance(10_000)
-
     await ended
     expect(authorize).toHaveBeenCalledTimes(4)
   }

@@ -228,11 +228,9 @@ describe('a collector', () => {
     const { post, rows, all, detail } = setUp()
     const key = JSON.stringify(writeKey)
     const batch = `{"writeKey" : ${key},"batch":[{"type":"track","userId":"u","event":"Sold","writeKey":${key}}]}`
-
     await post('/v1/batch', batch, { headers: json })
     await post('/v1/track', { ...call, writeKey: 'a guess' }, { headers: json })
     await post('/v1/track', call, { headers: { ...json, authorization: basic('a guess') } })
-
     const refused = { state: 'refused', status: 401, code: 'write_key_unknown', isRefused: true }
     expect(rows()).toMatchObject([refused, refused, { state: 'done', status: 200 }])
     expect(detail(1)?.body).toEqual({ size: batch.length, text: batch.replaceAll(key, '"…"') })

@@ -179,12 +179,10 @@ it('a message that the inbox could not store is failed, and done once it comes a
   }))
   await deliver(receiver, fixtures.track)
   expect(rows()).toMatchObject([{ state: 'failed', status: 503, code: 'inbox_unavailable', attempts: 0 }])
-
   isAway = false
   await deliver(receiver, fixtures.track)
   receiver.start()
   await clock.advance(0)
-
   expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1, code: undefined }])
   expect(steps()?.filter((what) => what === 'answered')).toHaveLength(2)
 })
@@ -194,10 +192,8 @@ it('a copy of a replay is a row of its own, which has its id', async () => {
   await handle({ ...fixtures.track, messageId: 'm-1' })
   await clock.advance(1_000)
   handler.run = fail
-
   await receiver.replay({ id: 'fix-42' })
   await clock.advance(0)
-
   const messageIds = ['m-1']
   expect(rows()).toMatchObject([
     { id: 2, state: 'dead', at: clock.now(), messageIds, replayId: 'fix-42' },
@@ -221,7 +217,6 @@ it('a copy of what is handled once is answered, and not handled; what was done s
   await deliver(receiver, fixtures.track)
   expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
   expect(steps()).toEqual(['arrived', 'checked', 'handled', 'answered', 'arrived', 'checked', 'answered'])
-
   dedupe.claim = () => Promise.reject(new Error('away'))
   await deliver(receiver, fixtures.track)
   expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 503, attempts: 1, code: undefined }])
@@ -267,9 +262,7 @@ it('a sender repeats what failed, and then what is done: one row, whose last arr
 
 it('of a batch each element is a row, the refused one, too', async () => {
   const { receiver, rows } = watchHandled(setUpReceiver({ batches: true }))
-
   await deliver(receiver, [track(1), { ...track(2), type: 'unknown' }, track(3)])
-
   expect(rows().map(({ state, attempts, code }) => [state, attempts, code])).toEqual([
     ['refused', 0, 'message_type_unknown'],
     ['done', 1, undefined],

@@ -119,7 +119,6 @@ it('the quotes of a copied test hold any text for JavaScript, seen as it is', ()
   const unit = fc.oneof(fc.constantFrom(...NASTY, '\ud800', "\\'", '"', '`', '${'), fc.string({ maxLength: 20 }))
   const check = fc.property(fc.string({ unit, maxLength: 50 }), (text) => {
     const quoted = quoteForScript(text)
-
     expect(new Function(`return ${quoted}`)()).toBe(text)
     expect(quoted).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u)
   })
