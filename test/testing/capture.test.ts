@@ -2,12 +2,11 @@
 
 import { Readable } from 'node:stream'
 import { type Dispatcher, Pool, request } from 'undici'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type Capture, type CapturedStep, capture } from '../../src/testing/capture.ts'
 import type { CertificateFault } from '../../src/testing/certificates.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import type { Step } from '../../src/testing/script.ts'
-import { startEndpoint } from '../../src/testing/scripted-endpoint.ts'
+import { type Step, startEndpoint } from '../../src/testing.ts'
 import { listen } from '../send/set-up.ts'
 import { throwing } from '../support/throwing.ts'
 import { errorOf, post } from './post.ts'
@@ -140,10 +139,15 @@ describe('the handler', () => {
     expect([calls.length, controller().aborted, controller().reason]).toEqual([4, false, null])
   })
 
-  it('is not told of a start where nothing could be sent', async () => {
-    const { calls } = handle(capture({ script: ['refused'] }))
+  it.each([
+    ['refused', 'ECONNREFUSED', 'Error'],
+    ['dns', 'ENOTFOUND', 'Error'],
+    ['timeout', 'UND_ERR_CONNECT_TIMEOUT', 'ConnectTimeoutError'],
+  ] as const)('is not told of a start where nothing could be sent: %s', async (step, code, name) => {
+    const onResponseError = vi.fn()
+    const { calls } = handle(capture({ script: [step] }), { onResponseError })
     await manualClock().advance(0)
-    expect(calls).toEqual(['error connect ECONNREFUSED'])
+    expect([calls, onResponseError.mock.lastCall?.[1]]).toEqual([[], expect.objectContaining({ code, name })])
   })
 
   it('may abort what hangs, once', async () => {

@@ -3,9 +3,7 @@
 import { Analytics } from '@segment/analytics-node'
 import { describe, expect, expectTypeOf, it, onTestFinished, vi } from 'vitest'
 import { verify } from '../../src/protocol/signature.ts'
-import type { Platform, PlatformOptions } from '../../src/testing/platform/platform-types.ts'
-import { startPlatform } from '../../src/testing/platform/start-platform.ts'
-import type { EndpointOptions } from '../../src/testing/scripted-endpoint.ts'
+import { type EndpointOptions, type Platform, type PlatformOptions, startPlatform } from '../../src/testing.ts'
 import { listen } from '../send/set-up.ts'
 import { errorOf } from './post.ts'
 
@@ -48,8 +46,10 @@ describe('a message that is delivered', () => {
   it('was delivered before, and is the first that matches', async () => {
     const { platform } = await start()
     const [first, second] = [1, 2].map((total) => track('A', { properties: { total } }))
+    await platform.advance(HOURS)
     await post(platform, [first, track('B'), second])
     await platform.advance(0)
+    expect(platform.messages[0]?.message.timestamp).toBe(new Date(platform.clock.now()).toISOString())
     expect(platform.messages.map(({ status }) => status)).toEqual(['delivered', 'delivered', 'delivered'])
     expect((await platform.delivered({ event: 'A' })).message).toMatchObject({ properties: { total: 1 } })
     expect((await platform.delivered({ event: 'A', properties: { total: 2 } })).id).toBe(platform.messages[2]?.id)
@@ -114,11 +114,13 @@ it('rejects in time also where the test has replaced the timers', { timeout: 10_
 })
 
 describe('what was not delivered', () => {
-  it('is final after a 4xx', async () => {
+  it('is final after a 4xx; the error has the line of the test', async () => {
     const body = '{"code":"signature_mismatch"}\u001b[31m'
     const { endpoint, platform } = await start([{ status: 401, body }])
     await post(platform, [track('A')])
-    expect(await failureOf(platform.delivered({ type: 'track' }))).toBe(
+    const { message, stack } = await errorOf(platform.delivered({ type: 'track' }))
+    expect(stack).toMatch(/^Error: No message like .* was delivered\. Got:\n- .*\n +at .*platform\.test\.ts/)
+    expect(message).toBe(
       `No message like {"type":"track"} was delivered. Got:\n- track "A" of user-1 failed: the response is final, so the message is not sent again. ${endpoint.url} answered 401: {"code":"signature_mismatch"}\\u{1b}[31m`,
     )
   })
@@ -129,13 +131,6 @@ describe('what was not delivered', () => {
     await expect(platform.delivered({ event: 'A' })).rejects.toThrow('answered 400')
     await post(platform, [track('B')])
     await expect(platform.delivered({ event: 'B' })).rejects.toThrow('answered 503')
-  })
-
-  it('has the line of the test in its stack', async () => {
-    const { platform } = await start([400])
-    await post(platform, [track('A')])
-    const error: Error = await platform.delivered().catch((failure) => failure)
-    expect(error.stack).toMatch(/^Error: No message was delivered\. Got:\n- .*\n +at .*platform\.test\.ts/)
   })
 
   it('says what differs, the closest first', async () => {
@@ -151,11 +146,15 @@ describe('what was not delivered', () => {
     ])
   })
 
-  it('is nothing at all', async () => {
+  it('is nothing at all, or skipped', async () => {
     const { platform } = await start([200], { timeoutMs: 50 })
     expect(await failureOf(platform.delivered({ type: 'page' }))).toBe(
       `No message like {"type":"page"} was delivered. Nothing reached ${platform.endpoint}. Check that the client posts there, and flush it: clients buffer calls to send several at once.`,
     )
+    const excluded = { event: 'Sold', userId: 'u', messageId: 'm', integrations: { All: false } }
+    await platform.destination.track(excluded)
+    const skipped = { status: 'skipped', reason: 'not_selected', attempts: [], id: expect.any(String) }
+    expect(platform.messages).toEqual([{ ...skipped, message: expect.objectContaining(excluded) }])
   })
 
   it('was refused: the write key, the path, a call of a batch', async () => {
@@ -194,6 +193,8 @@ describe('options', () => {
     [{ to: 'http://a.example', destination: { clock: 1 } }, '`destination.clock`'],
     [{ to: 'http://a.example', collector: { sources: [] } }, '`collector.sources`'],
     [{ to: 'http://a.example', timeoutMs: 0 }, '`timeoutMs`'],
+    [{ to: 'http://a.example', port: 65_536 }, '`port`'],
+    [{ to: 'http://a.example', secret: undefined }, '`secret`'],
     [{ url: 'http://a.example' }, '`url`'],
   ])('%j', async (options, message) => {
     await expect(startPlatform(options as PlatformOptions)).rejects.toThrow(TypeError)

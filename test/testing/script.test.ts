@@ -2,11 +2,7 @@
 
 import type { Dispatcher } from 'undici'
 import { describe, expect, it } from 'vitest'
-import { capture } from '../../src/testing/capture.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
-import type { Script } from '../../src/testing/script.ts'
-import type { EndpointOptions } from '../../src/testing/scripted-endpoint.ts'
-import { signedRequest } from '../../src/testing/signed-request.ts'
+import { capture, type EndpointOptions, fixtures, type Script, signedRequest } from '../../src/testing.ts'
 import { listen } from '../send/set-up.ts'
 import { post } from './post.ts'
 
