@@ -105,8 +105,8 @@ const inMarks = (change: (marks: MarkStore) => Partial<MarkStore>): Fault => ({
 const inLog = (change: (log: LogStore) => Partial<LogStore>): Fault =>
   inStore('log', (log) => ({ ...log, ...change(log) }))
 
-const handles = (change: (handle: HandleJob) => HandleJob): Fault =>
-  inQueue('work', (work) => (handle, how) => work(change(handle), how))
+const handles = (change: (handle: HandleJob, given: Parameters<HandleJob>) => ReturnType<HandleJob>): Fault =>
+  inQueue('work', (work) => (handle, how) => work((...given) => change(handle, given), how))
 
 const doesNothing = (name: 'pause' | 'drain') => inQueue(name, () => async () => {})
 
@@ -117,17 +117,15 @@ const claimsAs = (change: (claim: Claim) => Partial<ClaimedJob>): Fault =>
 
 type Kind<Name extends string> = Extract<Outcome, { readonly [name in Name]: unknown }>
 
+const outcomes = (change: (outcome: Outcome, claim: Claim, now: number) => Outcome): Fault => ({
+  store: ({ finish }, { now }) => ({ finish: (claim, outcome) => finish(claim, change(outcome, claim, now())) }),
+})
+
 /** Records such an outcome in another way. */
 const finishes = <Name extends 'complete' | 'retryAt' | 'deadLetter'>(
   name: Name,
   change: (outcome: Kind<Name>, claim: Claim, now: number) => Outcome,
-): Fault =>
-  inStore(
-    'finish',
-    (finish, _, { now }) =>
-      (claim, outcome) =>
-        finish(claim, name in outcome ? change(outcome as Kind<Name>, claim, now()) : outcome),
-  )
+): Fault => outcomes((outcome, claim, now) => (name in outcome ? change(outcome as Kind<Name>, claim, now) : outcome))
 
 const completes = (change: (outcome: Kind<'complete'>) => Outcome) => finishes('complete', change)
 const retries = (change: (outcome: Kind<'retryAt'>) => Outcome) => finishes('retryAt', change)
@@ -162,16 +160,8 @@ const remembersFinished = (change: (store: Store, ids: Set<string>) => Partial<S
 
 const IGNORES_GROUPS = pushes(({ group, ...job }) => job)
 const SAVES_NOTHING = inStore('save', () => () => {})
-const REJECTED_IS_DEAD = handles(
-  (handle) =>
-    (...given) =>
-      handle(...given).catch(() => ({ deadLetter: 'no' })),
-)
-const NEVER_ABORTS = handles(
-  (handle) =>
-    (job, _, ...rest) =>
-      handle(job, new AbortController().signal, ...rest),
-)
+const REJECTED_IS_DEAD = handles((handle, given) => handle(...given).catch(() => ({ deadLetter: 'no' })))
+const NEVER_ABORTS = handles((handle, [job, _, ...rest]) => handle(job, new AbortController().signal, ...rest))
 const KNOWS_ITS_OWN = remembersFinished((store, own) => ({
   push: (jobs) => store.push(jobs.filter(({ id }) => !own.has(id))),
 }))
@@ -182,20 +172,13 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'push: the id of a completed': { memory: { dedupeWindowMs: 0 } },
   'push: the id of a dead': replaces('drop'),
   'push: an id is': { memory: { dedupeWindowMs: 1e9 } },
-
   'work: as many jobs': inStore('claim', (claim) => (limit) => claim(limit + 1)),
   'work: no job is': pushes(({ notBefore, ...job }) => job),
   'pause: nothing more is': doesNothing('pause'),
   'drain: waits for due': doesNothing('drain'),
-
   'retry: not before its': retries(({ retryAt }) => ({ retryAt })),
   'retry: a handler that': REJECTED_IS_DEAD,
-  'retry: a handler that resolves': handles(
-    (handle) =>
-      async (...given) =>
-        (await handle(...given)) ?? complete(),
-  ),
-
+  'retry: a handler that resolves': handles(async (handle, given) => (await handle(...given)) ?? complete()),
   'dead letters: are listed': finishes('deadLetter', ({ deadLetter }) => ({ deadLetter })),
   'dead letters: a page': inStore('deadLetters', (list) => (page) => list({ ...page, maxBytes: 1e9 })),
   'redrive: a dead letter': claimsAs(({ claimCount, retryState }) => ({
@@ -209,14 +192,12 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     return held.length + (await remove(ids))
   }),
   'forget: finds matching': sees((_, index) => index < 1_000),
-
   'close: waits for a': inQueue('close', (close) => () => close({ graceMs: 0 })),
   'close: aborts the signal': NEVER_ABORTS,
   'close: aborts at once': NEVER_ABORTS,
   'close: claims nothing afterwards': inQueue('close', () => async () => []),
   'close: returns exactly': inStore('close', (_, { all }) => all),
   'close: continues with due': inStore('isDurable', () => false),
-
   'durable: jobs outlive their': inStore('close', (_, { all, remove }, { now }) => async () => {
     await remove(all().flatMap(({ id, dueAt }) => (dueAt > now() ? id : [])))
     return []
@@ -232,10 +213,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'durable: only one of': remembers(({ claim, release }, seen) => ({
     async claim(limit) {
       const claims = await claim(limit)
-      await release(
-        claims.filter(({ id }) => seen.size < seen.add(id).size),
-        { wereHandled: true },
-      )
+      const fresh = claims.filter(({ id }) => seen.size < seen.add(id).size)
+      await release(fresh, { wereHandled: true })
       return claims
     },
   })),
@@ -246,15 +225,10 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   }),
   'durable: a queue knows': KNOWS_ITS_OWN,
   'durable: a job that': inStore('release', () => () => {}),
-
   'lease: a saved state': SAVES_NOTHING,
-  'lease: an outcome after': inStore(
-    'finish',
-    (finish, { claims }) =>
-      (claim, outcome) =>
-        finish(claims.get(claim.id) ?? claim, outcome),
-  ),
-
+  'lease: an outcome after': {
+    store: ({ claims, finish }) => ({ finish: (claim, outcome) => finish(claims.get(claim.id) ?? claim, outcome) }),
+  },
   'log: has the jobs': completes((outcome) => ({ log: bytes('noted'), ...outcome })),
   'log: an empty note': completes((outcome) => (outcome.log?.length === 0 ? complete() : outcome)),
   'log: has each of': finishes('complete', (outcome, { body }) => (text(body) === '7' ? complete() : outcome)),
@@ -269,7 +243,6 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'durable: whoever follows': inLog(({ list }) => ({
     list: async (page) => (await list(page)).filter(({ body }) => text(body) !== '7'),
   })),
-
   'groups: one job of': IGNORES_GROUPS,
   'groups: a job that': retries((outcome) => ({ ...outcome, retryAt: new Date(Number(outcome.retryAt) + 1) })),
   'groups: a dead letter': inStore('redrive', (_, store) => async () => {
@@ -283,7 +256,6 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'durable: groups: a job': inStore('release', (_, { finish }) => async (claims) => {
     for (const claim of claims) await finish(claim, { deadLetter: 'left' })
   }),
-
   'marks: thousands of keys': inMarks(({ list }) => ({ list: (version) => list(version, 499) })),
   'marks: a paused queue': inMarks(() => ({ list: () => [] })),
   'durable: marks outlive': inStore('close', (close, { marks }) => async () => {

@@ -8,9 +8,9 @@ import { deliver } from '../../../test/support/receive.ts'
 import { until } from '../../../test/support/until.ts'
 import type { InspectorEndpoint } from '../src/endpoint/endpoint.ts'
 import type { PageAnswer } from '../src/endpoint/listener.ts'
-import { type PartHistory, partOfReceiver } from '../src/endpoint/queues.ts'
+import { type PartHistory, partOfQueue, partOfReceiver } from '../src/endpoint/queues.ts'
 import type { HandledLine, ReplayStatus, Setup } from '../src/wire.ts'
-import { endpointOf, get, post } from './support.ts'
+import { endpointOf, get, keptBy, post } from './support.ts'
 
 const history = { maxAgeMs: 3_600_000 }
 
@@ -24,7 +24,7 @@ async function setUp(count = 3) {
     await deliver(receiver, message)
     await clock.advance(1_000)
   }
-  const endpoint = endpointOf({ parts: [partOfReceiver('app', receiver)], clock })
+  const endpoint = endpointOf({ parts: [partOfReceiver('app', receiver)], clock, journal: keptBy(clock).journal })
   return { ...set, crm, endpoint }
 }
 
@@ -56,13 +56,17 @@ function untilState(endpoint: InspectorEndpoint, state: ReplayStatus['state'], m
 }
 
 it('what was handled is listed with what handled it, and the page knows who keeps a history', async () => {
-  const { endpoint, clock } = await setUp()
-  const [first, ...others] = (await list(endpoint)) as HandledLine[]
-  expect(others).toHaveLength(2)
-  expect(first).toMatchObject({
-    ...{ type: 'track', name: 'Order 0', user: 'user-0', handlers: ['crm'], ignored: false },
-    ...{ handledAt: clock.now() - 3_000, excerpt: expect.stringContaining('"userId":"user-0"') },
-  })
+  const { endpoint, clock, queue } = await setUp()
+  const { journal } = keptBy(clock)
+  const log = partOfQueue('app', queue, clock)
+  const [first, ...others] = (await list(endpointOf({ parts: [log], journal }))) as HandledLine[]
+  expect([first, ...others]).toEqual(await list(endpoint))
+  const { id: row } = journal.addMessage('app', { kind: 'received', at: 0, deliveryId: first?.id })
+  const [shown, ...rest] = (await list(endpointOf({ parts: [log], journal }))) as HandledLine[]
+  const found = { id: first?.id, cursor: first?.cursor, excerpt: expect.stringContaining('"userId":"user-0"'), row }
+  const handled = { handledAt: clock.now() - 3_000, handlers: ['crm'], ignored: false }
+  expect(shown).toEqual({ ...found, ...handled, type: 'track', name: 'Order 0', user: 'user-0' })
+  expect(rest).toHaveLength(2)
   const { parts } = JSON.parse((await get(endpoint, '/api/setup')).body as string) as Setup
   expect(parts).toEqual([{ name: 'app', kind: 'receiver', hasQueue: true, hasHistory: true }])
 })
@@ -122,7 +126,7 @@ it('a replay is counted first, then shown until it is complete', async () => {
   await clock.advance(1)
   expect(crm).toHaveBeenCalledTimes(3)
   const { body } = await post(endpoint, '/api/replay', { ...wanted, dryRun: false, total: 1 })
-  const request = { ...wanted, until: expect.any(Number), dryRun: false, total: 1 }
+  const request = { ...wanted, until: clock.now() + 1, dryRun: false, total: 1 }
   expect(body).toEqual({ request, state: 'running', count: 0 })
   await untilState(endpoint, 'complete', () => clock.advance(20))
   expect(await replaysOf(endpoint)).toEqual([{ request, state: 'complete', count: 1 }])

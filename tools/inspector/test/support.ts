@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '../../../src/kit/clock.ts'
 import { createLog, type Log } from '../../../src/kit/log.ts'
 import { listen } from '../../../src/testing/server.ts'
 import { createEndpoint, type EndpointOptions, type InspectorEndpoint } from '../src/endpoint/endpoint.ts'
-import { createHandler, type PageAnswer } from '../src/endpoint/listener.ts'
+import { createHandler, type PageAnswer, type PageRequest } from '../src/endpoint/listener.ts'
 import type { Inspector, KeepOptions } from '../src/index.ts'
 import { createJournal, readKeep } from '../src/journal.ts'
 import { createSeries } from '../src/series.ts'
@@ -50,15 +50,8 @@ export function serve({ handle }: Pick<InspectorEndpoint, 'handle'>): Promise<st
   return start(createHandler(handle, systemClock))
 }
 
-export interface Asked {
-  readonly method?: string
-  readonly query?: string
-  readonly headers?: EndpointHeaders
-  readonly remoteAddress?: string | undefined
-  readonly originalPath?: string
-  readonly body?: unknown
-  readonly signal?: AbortSignal
-}
+type Given = Partial<Pick<PageRequest, 'method' | 'query' | 'headers' | 'originalPath' | 'signal'>>
+export type Asked = Given & { readonly remoteAddress?: string | undefined; readonly body?: unknown }
 
 type AnyEndpoint = Endpoint | InspectorEndpoint | Inspector
 
@@ -86,11 +79,9 @@ export async function ask(endpoint: AnyEndpoint, path: string, request: Asked = 
 }
 
 async function askOverSocket({ handler }: Inspector, path: string, request: Asked): Promise<PageAnswer> {
-  const { method = 'GET', query = '', headers, body } = request
-  const sent = httpRequest(`${await start(handler)}${path}?${query}`, {
-    method,
-    headers: { host: 'localhost:3000', ...(headers as Record<string, string>) },
-  })
+  const { method = 'GET', query = '', body } = request
+  const headers = { host: 'localhost:3000', ...(request.headers as Record<string, string>) }
+  const sent = httpRequest(`${await start(handler)}${path}?${query}`, { method, headers })
   sent.end(body === undefined ? undefined : JSON.stringify(body))
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   response.setEncoding('utf8').on('error', () => {}) // The server of the test ends before the stream.
@@ -137,16 +128,9 @@ export function pause(clock: Clock, ms: number): Promise<void> {
 /** An endpoint over an empty journal, without parts unless they are given. Closed after the test. */
 export function endpointOf(given: Partial<EndpointOptions> = {}): InspectorEndpoint {
   const { journal, series } = keptBy(systemClock)
-  const endpoint = createEndpoint({
-    journal,
-    series,
-    parts: [],
-    keep: { messages: 10, refused: 10 },
-    log: logged().log,
-    clock: systemClock,
-    machine: systemClock,
-    ...given,
-  })
+  const clocks = { clock: systemClock, machine: systemClock }
+  const options = { journal, series, parts: [], keep: { messages: 10, refused: 10 }, log: logged().log }
+  const endpoint = createEndpoint({ ...options, ...clocks, ...given })
   closeLater(() => endpoint.close())
   return endpoint
 }
