@@ -3,6 +3,7 @@
 import { expect, it } from 'vitest'
 import { createReceiver } from '../../../src/receive/create-receiver.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
+import { throwing } from '../../../test/support/throwing.ts'
 import type { PageAnswer } from '../src/endpoint/listener.ts'
 import { type Access, type Authorize, createInspector } from '../src/index.ts'
 import { type Asked, ask, endpointOf, headerOf, logged, OWN_HEADERS } from './support.ts'
@@ -10,9 +11,7 @@ import { type Asked, ask, endpointOf, headerOf, logged, OWN_HEADERS } from './su
 const receiver = createReceiver({ secret: 'secret' })
 const CHANGES = ['/api/redrive', '/api/drop', '/api/replay', '/api/stop-replay', '/api/send-again']
 
-function fail(): never {
-  throw new Error('the database is away')
-}
+const fail = throwing('the database is away')
 
 function problemOf({ body }: PageAnswer): string {
   return JSON.parse(body as string).error

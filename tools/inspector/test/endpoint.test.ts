@@ -9,6 +9,7 @@ import { memoryQueue } from 'hookline/queues/memory'
 import { createDestination } from 'hookline/sender'
 import { manualClock } from 'hookline/testing'
 import { expect, it, vi } from 'vitest'
+import { throwing } from '../../../test/support/throwing.ts'
 import { createExplain } from '../src/endpoint/explanations.ts'
 import { createInspector, type Inspector } from '../src/index.ts'
 import type { Detail } from '../src/wire.ts'
@@ -37,11 +38,9 @@ it('what happens at the parts is shown in full; without secrets', async () => {
   const signature = createHmac('sha1', SECRET).update(body).digest('hex')
   await shop.receive(body, { 'x-signature': signature, authorization, cookie })
   await shop.receive(body, { 'x-signature': '0'.repeat(40), authorization, cookie })
-  await ask(site, '/v1/track', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${WRITE_KEY}:`)}` },
-    body: { userId: 'u2', event: 'Order Completed', writeKey: WRITE_KEY },
-  })
+  const headers = { 'content-type': 'application/json', authorization: `Basic ${btoa(`${WRITE_KEY}:`)}` }
+  const call = { userId: 'u2', event: 'Order Completed', writeKey: WRITE_KEY }
+  await ask(site, '/v1/track', { method: 'POST', headers, body: call })
 
   const answers = await Promise.all([1, 2, 3, 4].map((id) => get(inspector, '/api/message', `id=${id}`)))
   const rows = answers.map(({ body }) => (JSON.parse(body as string) as Detail).row)
@@ -114,24 +113,19 @@ it('the setup has what the page shows besides its data', async () => {
   const options = { parts, keep, command: 'listen', senders: new Map([['again', {} as never]]) } as const
   const endpoints = [endpointOf({ ...options, address: () => 'http://localhost:1' }), inspect(receiver)]
   const setups = await Promise.all(endpoints.map(async (each) => (await get(each, '/api/setup')).body as string))
-  const [shop, app] = [
-    { name: 'shop', kind: 'collector' },
-    { name: 'receiver', kind: 'receiver' },
-  ].map((part) => {
-    return { parts: [{ ...part, hasQueue: false, hasHistory: false }] }
-  })
+  const shownOf = (part: object) => ({ ...shared, parts: [{ ...part, hasQueue: false, hasHistory: false }] })
+  const [shop, app] = [shownOf({ name: 'shop', kind: 'collector' }), shownOf({ name: 'receiver', kind: 'receiver' })]
+  const more = { command: 'listen', address: 'http://localhost:1', senders: ['again'] }
   expect(setups.map((text) => JSON.parse(text))).toEqual([
-    { ...shared, ...shop, command: 'listen', address: 'http://localhost:1', senders: ['again'] },
-    { ...shared, ...app, senders: [] },
+    Object.assign(shop, more),
+    Object.assign(app, { senders: [] }),
   ])
 })
 
 it('what fails is in the log, and answered without what it was', async () => {
   const { log, lines } = logged()
-  const fail = (): never => {
-    throw new Error('the disk is on fire')
-  }
-  const endpoint = endpointOf({ log, journal: { ...keptBy(manualClock()).journal, detail: fail } })
+  const detail = throwing('the disk is on fire')
+  const endpoint = endpointOf({ log, journal: { ...keptBy(manualClock()).journal, detail } })
   const { status, body } = await get(endpoint, '/api/message', 'id=1')
   expect([status, body]).toEqual([500, expect.not.stringContaining('fire')])
   expect(lines).toHaveLength(1)
@@ -140,20 +134,14 @@ it('what fails is in the log, and answered without what it was', async () => {
 it('queries that are wrong are refused', async () => {
   const shop = { name: 'shop', kind: 'receiver' } as const
   const inspector = endpointOf({ parts: [shop], explain: async () => '' })
-  for (const [path, query, status] of [
-    ['/api/message', '', 400],
-    ['/api/message', 'id=1e3', 400],
-    ['/api/message', 'id=12345678', 404],
-    ['/api/series', 'part=shop', 400],
-    ['/api/series', 'part=shop&minutes=241', 400],
-    ['/api/series', 'part=shop&minutes=0', 400],
-    ['/api/series', 'part=shop&minutes=1.5', 400],
-    ['/api/series', 'part=other&minutes=5', 404],
-    ['/api/dead-letters', 'part=shop', 404],
-  ] as const) {
-    const answer = await get(inspector, path, query)
-    expect([path, query, answer.status]).toEqual([path, query, status])
-    expect(JSON.parse(answer.body as string)).toEqual({ error: expect.any(String) })
+  const series = ['', '&minutes=241', '&minutes=0', '&minutes=1.5'].map((more) => `series?part=shop${more}`)
+  const unknown = ['message?id=12345678', 'series?part=other&minutes=5', 'dead-letters?part=shop']
+  const wrong = ['message?', 'message?id=1e3', ...series]
+  for (const url of [...wrong, ...unknown]) {
+    const [path, query] = url.split('?')
+    const { status, body } = await get(inspector, `/api/${path}`, query)
+    expect([url, status]).toEqual([url, unknown.includes(url) ? 404 : 400])
+    expect(JSON.parse(body as string)).toEqual({ error: expect.any(String) })
   }
 })
 

@@ -51,11 +51,8 @@ function sample(health: () => Promise<unknown>, isOpen = () => true) {
   const { clock, series } = setUp()
   const calls = { health: vi.fn(health), onSample: vi.fn(), report: vi.fn() }
   const queue = { exists: async () => true, health: calls.health }
-  const [shop, site] = [
-    { name: 'shop', kind: 'queue', queue },
-    { name: 'site', kind: 'collector' },
-  ] as const
-  const sampler = createSampler({ parts: [shop as never, site], series, isOpen, clock, ...calls })
+  const shop = { name: 'shop', kind: 'queue', queue } as never
+  const sampler = createSampler({ parts: [shop, { name: 'site', kind: 'collector' }], series, isOpen, clock, ...calls })
   sampler.look()
   return { clock, series, sampler, ...calls }
 }
@@ -72,18 +69,15 @@ it('a queue that does not respond in 1.5 seconds leaves a gap, and no depth of 0
 })
 
 it('queues are asked every 2 seconds while a page is open, otherwise every 10, until the end; a failure is reported', async () => {
-  let isOpen = true
-  const { clock, sampler, health, report } = sample(
-    () => Promise.reject(new Error()),
-    () => isOpen,
-  )
+  const isOpen = vi.fn(() => true)
+  const { clock, sampler, health, report } = sample(() => Promise.reject(new Error()), isOpen)
   const countAfter = async (ms: number) => {
     health.mockClear()
     await clock.advance(ms)
     return health.mock.calls.length
   }
   expect([await countAfter(0), await countAfter(1_999), await countAfter(1)]).toEqual([1, 0, 1])
-  isOpen = false
+  isOpen.mockReturnValue(false)
   expect([await countAfter(2_000), await countAfter(9_999), await countAfter(1)]).toEqual([1, 0, 1])
   sampler.look()
   expect([await countAfter(1_999), await countAfter(1), report.mock.calls.length]).toEqual([0, 1, 5])

@@ -65,11 +65,8 @@ it('rows come all at first, at most 200 in an event; the last event has the id',
   const stream = await open(inspector)
   const first = await next(stream)
   const events = [first, await next(stream), await next(stream)].flatMap(eventsOf)
-  expect(events.map(({ data, id }) => [data.isReset, data.rows.length, id !== undefined])).toEqual([
-    [true, 200, false],
-    [false, 200, false],
-    [false, 50, true],
-  ])
+  const shown = events.map(({ data, id }) => `${data.isReset} ${data.rows.length} ${id !== undefined}`)
+  expect(shown).toEqual(['true 200 false', 'false 200 false', 'false 50 true'])
 })
 
 it('rows go on where a page lost the stream, and begin anew after a restart', async () => {
@@ -167,10 +164,8 @@ it('beside rows come the queues with their URLs, and whether all processes are p
   const asOf = clock.now()
   const counts = { status: 'ok', waiting: 0, active: 0, retrying: 0, deadLetters: 0, oldestDueAgeMs: 0, asOf }
   const urls = [{ url: 'https://shop.example/?…', circuit: 'closed', delivered: 0, failed: 0 }]
-  const queues = [
-    { part: 'app', ...counts, isPaused: true },
-    { part: 'shop', ...counts, urls },
-  ]
+  const [app, shop] = [{ isPaused: true }, { urls }].map((more) => ({ ...counts, ...more }))
+  const queues = [Object.assign({ part: 'app' }, app), Object.assign({ part: 'shop' }, shop)]
   expect(await eventsAfter(machine, stream)).toEqual({ queues })
 })
 

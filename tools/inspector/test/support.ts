@@ -105,20 +105,14 @@ export async function get(inspector: InspectorEndpoint | Inspector, path: string
 }
 
 export const OWN_HEADERS: EndpointHeaders = {
-  'x-hookline-inspector': '1',
-  'content-type': 'application/json',
-  origin: 'http://localhost:3000',
-  'sec-fetch-site': 'same-origin',
+  ...{ 'x-hookline-inspector': '1', 'content-type': 'application/json' },
+  ...{ origin: 'http://localhost:3000', 'sec-fetch-site': 'same-origin' },
 }
 
-export async function post(
-  inspector: InspectorEndpoint | Inspector,
-  path: string,
-  body: unknown,
-): Promise<{ readonly status: number; readonly body: unknown }> {
+export async function post(inspector: InspectorEndpoint | Inspector, path: string, body: unknown) {
   const headers = { ...OWN_HEADERS, ...headerOf(inspector) }
   const answer = await ask(inspector, path, { method: 'POST', headers, body })
-  return { status: answer.status, body: JSON.parse(answer.body as string) }
+  return { status: answer.status, body: JSON.parse(answer.body as string) as unknown }
 }
 
 export function pause(clock: Clock, ms: number): Promise<void> {

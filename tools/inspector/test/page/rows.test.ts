@@ -28,10 +28,8 @@ it('the rows of a batch are one journey for each message of a batch, the newest 
   const received = ['b', 'a'].map((id) => rowOf('received', [id], { name: id, type: 'track' }))
   const journeys = joinRows([...received, request, ...sent])
   expect(pathsOf(journeys)).toEqual(['collector > shop > app: app done', 'collector > shop > app: app done'])
-  expect(journeys.map(({ id, at, rows }) => [id, at, describeRows(rows).name])).toEqual([
-    [sent[1]?.id, sent[1]?.at, 'b'],
-    [sent[0]?.id, sent[0]?.at, 'a'],
-  ])
+  const shown = journeys.map(({ id, at, rows }) => `${id} ${at} ${describeRows(rows).name}`)
+  expect(shown).toEqual([sent[1], sent[0]].map((row) => `${row?.id} ${row?.at} ${row?.name}`))
   const again = joinRows([...received, request, ...sent], new Map(journeys.map((each) => [each.id, each])))
   expect(again.every((each, index) => each === journeys[index])).toBe(true)
   expect(findJourney(journeys, request.id)?.rows).toEqual([request])
@@ -106,11 +104,7 @@ it('the list holds as many as the inspector keeps, the latest arrival first: ref
 })
 
 const failed = (attempt: number, message = 'down'): Step => ({
-  at: attempt * 1_000,
-  what: 'failed',
-  attempt,
-  durationMs: attempt,
-  runs: [],
+  ...{ at: attempt * 1_000, what: 'failed', attempt, durationMs: attempt, runs: [] },
   error: { code: 'handler_failed', message, stack: `Error: at ${attempt}` },
   next: attempt * 1_000 + 500,
 })
