@@ -50,7 +50,6 @@ test.each(Object.entries(FAULTS))(
       testQueue(() => createFaulty(fault), { ...PROMISED, isDurable })
         .find((test) => test.name.startsWith(name))
         ?.run()
-
     await run({ isDurable })
     await expect(run(fault)).rejects.toBeInstanceOf(AssertionError)
   },

@@ -84,8 +84,7 @@ it('the token is taken in its header alone, so that no other port gets it from a
   const requests: Asked[] = [
     ...wrong.map((given) => ({ headers: { 'x-hookline-inspector': given } })),
     {},
-    { headers: { cookie: `hookline_inspector_3000=${token}` } },
-    { headers: { authorization: `Bearer ${token}` } },
+    { headers: { cookie: `hookline_inspector_3000=${token}`, authorization: `Bearer ${token}` } },
     { query: `token=${token}` },
   ]
   for (const request of requests) {

@@ -1,5 +1,6 @@
 /** Messages that are copied from the page, and texts that a shell, a terminal or a script takes for more than text. */
 
+import { isUtf8 } from 'node:buffer'
 import type { Body, Detail, Row } from '../src/wire.ts'
 
 export const NASTY = [
@@ -24,11 +25,8 @@ export const row: Row = {
 }
 
 export function bodyOf(bytes: Uint8Array): Body {
-  try {
-    return { size: bytes.length, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) }
-  } catch {
-    return { size: bytes.length, base64: Buffer.from(bytes).toString('base64') }
-  }
+  const [size, buffer] = [bytes.length, Buffer.from(bytes)]
+  return isUtf8(bytes) ? { size, text: buffer.toString() } : { size, base64: buffer.toString('base64') }
 }
 
 export function detailOf(body: Body, headers: readonly (readonly [string, string | null])[] = []): Detail {

@@ -96,7 +96,6 @@ it.each([
   const detail = { ...detailOf(bodyOf(Buffer.from(text))), row: { ...row, name: `${NASTY.join(' ')} \ud800` } }
 
   const { status, stdout, stderr } = run(noting, copyAsTest(detail))
-
   expect(status, stdout + stderr).toBe(0)
   expect(stdout).toContain('pass 1')
   expect(readFileSync(join(folder, 'received'), 'utf8')).toBe(text)

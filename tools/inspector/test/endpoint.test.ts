@@ -54,7 +54,6 @@ it('what happens at the parts is shown in full; without secrets', async () => {
   const all = [...answers, explanation].map(({ body }) => body).join()
   expect(all).toContain('Order Completed')
   for (const each of [SECRET, WRITE_KEY, btoa(`${WRITE_KEY}:`), authorization, cookie]) expect(all).not.toContain(each)
-
   expect(inspector.forget('u1')).toBe(2)
   for (const { id } of rows.filter(({ part }) => part === 'shop')) {
     expect(await get(inspector, '/api/message', `id=${id}`)).toMatchObject({ status: 404 })
@@ -95,7 +94,6 @@ it('a signature is explained with the secrets in force now; without them, what i
   const withoutSecrets = await explain()
   expect(await explain({ part: 'gone' }, tooLarge)).toBe(withoutSecrets)
   expect(new Set([unexplained, explained, withoutSecrets]).size).toBe(3)
-
   provider.mockRejectedValueOnce(new Error('the vault is sealed'))
   await expect(explain()).rejects.toMatchObject({ status: 503, message: expect.not.stringContaining('vault') })
   provider.mockReturnValue(new Promise(() => {}))

@@ -154,7 +154,6 @@ it.each([{ handlers: ['crn'] }, { since: 'x' }, { maxPerSecond: 0 }, { more: 1 }
   'a replay that is wrong is a 400 that names it: %j',
   async (wrong) => {
     const { endpoint } = await setUp(1)
-
     for (const dryRun of [true, false]) {
       const answer = await post(endpoint, '/api/replay', { part: 'app', id: 'fix-42', ...wrong, dryRun })
       const [name] = Object.keys(wrong) as [string]

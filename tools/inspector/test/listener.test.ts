@@ -65,7 +65,6 @@ async function expectPage(url: string, inspector: Inspector): Promise<void> {
   expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
   expect(await page.text()).toContain('src="page.js"')
   expect((await get('/page.css')).status).toBe(200)
-
   const parts = [{ name: 'receiver', kind: 'receiver', hasQueue: true }]
   expect(await (await get('/api/setup')).json()).toMatchObject({ access: 'write', parts })
   expect((await get('/api/setup', {})).status).toBe(403)
@@ -75,7 +74,6 @@ async function expectPage(url: string, inspector: Inspector): Promise<void> {
   const stream = await get('/api/stream')
   const first = await stream.body?.getReader().read()
   expect(Buffer.from(first?.value ?? []).toString()).toContain('event: rows')
-
   const own = { ...(OWN_HEADERS as Record<string, string>), origin: new URL(url).origin, ...headers }
   const drop = (body: object) => fetch(`${url}/api/drop`, { method: 'POST', headers: own, body: JSON.stringify(body) })
   expect((await drop({ part: 'other' })).status).toBe(404)

@@ -130,12 +130,10 @@ it('streams are 32 at a time; each end frees a place', async () => {
   await next(streams[0] as AsyncIterator<string>)
   await streams[0]?.return?.()
   streams[0] = await open(inspector)
-
   const waiting = [await next(aborted), aborted.next()][1]
   abort.abort()
   expect(await waiting).toMatchObject({ done: true })
   await open(inspector)
-
   await inspector.close()
   expect(await streams[3]?.next()).toMatchObject({ done: true })
   expect(listening).toHaveBeenCalledTimes(2)

@@ -72,7 +72,6 @@ describe('a destination', () => {
       window: { startedAt: start, endsAt: start + 4 * 3_600_000 },
     }
     expect(detail()).toEqual(expected)
-
     await clock.advance(60_000)
     const last = { ...first, at: retryAt, ok: true, status: 200, body: '' }
     expected.steps.push({ what: 'attempt', at: retryAt, attempt: last })
@@ -103,7 +102,6 @@ describe('a destination', () => {
     journal.changed('shop', [id], 'redriven', clock.now(), version)
     expect(rows()).toMatchObject([{ state: 'waiting' }])
     expect(rows()[0]).not.toHaveProperty('finalUrls')
-
     await clock.advance(0)
     expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 3 }])
     expect(counts()).toEqual([1, 3])

@@ -115,12 +115,10 @@ it('a worker may handle a message before it is known to be stored', async () => 
     },
   }))
   receiver.start()
-
   const answered = deliver(receiver, fixtures.track)
   await clock.advance(10)
   expect(rows()).toMatchObject([{ state: 'done', attempts: 1 }])
   expect(rows()[0]?.status).toBeUndefined()
-
   await clock.advance(20)
   await answered
   expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])

@@ -17,9 +17,8 @@ function rowOf(kind: Row['kind'], messageIds: readonly string[] | undefined, mor
 }
 
 function pathsOf(journeys: readonly Journey[]): string[] {
-  return journeys.map(
-    ({ rows, current }) => `${rows.map(({ part }) => part).join(' > ')}: ${current.part} ${current.state}`,
-  )
+  const textOf = ({ part, state }: Row) => `${part} ${state}`
+  return journeys.map(({ rows, current }) => `${rows.map(({ part }) => part).join(' > ')}: ${textOf(current)}`)
 }
 
 it('the rows of a batch are one journey for each message of a batch, the newest first, in the order of their way', () => {
