@@ -173,7 +173,7 @@ it('a dead letter that is redriven waits, then is done', async () => {
 
 it('a message that the inbox could not store is failed, and done once it comes again', async () => {
   let isAway = true
-  const { receiver, clock, rows, steps } = setUpWith(({ push }) => ({
+  const { receiver, clock, rows, steps, counts } = setUpWith(({ push }) => ({
     push: (jobs) => (isAway ? Promise.reject(new Error('away')) : push(jobs)),
   }))
   await deliver(receiver, fixtures.track)
@@ -183,7 +183,10 @@ it('a message that the inbox could not store is failed, and done once it comes a
   receiver.start()
   await clock.advance(0)
   expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1, code: undefined }])
-  expect(steps()?.filter((what) => what === 'answered')).toHaveLength(2)
+  isAway = true
+  await deliver(receiver, fixtures.track)
+  expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 503 }])
+  expect([steps()?.filter((what) => what === 'answered').length, counts()]).toEqual([3, [1, 2]])
 })
 
 it('a copy of a replay is a row of its own, which has its id', async () => {

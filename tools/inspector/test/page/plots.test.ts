@@ -43,11 +43,12 @@ it('a place beside a plot is in its nearest interval; the latest and the greates
 
 it('names, sizes, durations and times are short', () => {
   expect(['collector', 'crm', 'c'].map((name, _, all) => format.formatInitials(name, all))).toEqual(['co', 'cr', 'c'])
-  const texts = ['0.4 ms', '12 ms', '1.3 s', '59 s', '4 min 10 s', '3 h 12 min', '2 d 4 h', '1 min']
-  const durations = [0.42, 12, 1_300, 59_999, 250_000, 11_520_000, 187_200_000, 60_000]
+  const texts = ['0.4 ms', '12 ms', '1.3 s', '59 s', '4 min 10 s', '3 h 12 min', '2 d 4 h', '1 min', '1 s']
+  const durations = [0.42, 12, 1_300, 59_999, 250_000, 11_520_000, 187_200_000, 60_000, 1_000]
   expect(durations.map(format.formatDuration)).toEqual(texts)
   const sizes = ['999 B', '1 KB', '4.2 KB', '1 MB', '12 MB']
   expect([999, 1_000, 4_242, 1_000_000, 12_345_678].map(format.formatBytes)).toEqual(sizes)
+  expect([1, 2_000].map((count) => format.formatCount(count, 'try', 'tries'))).toEqual(['1 try', '2,000 tries'])
   const remaining = ['00:00', '00:42', '59:59', '1:00:00', '3:12:05']
   expect([-1, 41_001, 3_599_000, 3_600_000, 11_525_000].map(format.formatCountdown)).toEqual(remaining)
   const times = [999, -4_000, 180_000].map((ms) => format.formatAgo(ms + 1, 1))
