@@ -53,7 +53,6 @@ describe('a destination', () => {
     const waiting = { ...sent, type: 'track', name: 'Sold', user: 'u', state: 'waiting' }
     expect(rows()).toEqual([{ ...waiting, attempts: 0 }])
     expect(detail()?.window).toBeUndefined()
-
     await clock.advance(0)
     const retryAt = clock.nextTimerAt as number
     expect(retryAt).toBeGreaterThan(start)
@@ -85,7 +84,6 @@ describe('a destination', () => {
     const { destination, clock, rows, detail, counts, journal } = setUp([410, 'reset', 400, 200], { webhooks: urls })
     await destination.track({ userId: 'u', event: 'Sold' })
     expect(rows()[0]).not.toHaveProperty('finalUrls')
-
     await clock.advance(0)
     expect(rows()).toMatchObject([{ state: 'waiting', code: 'reset', finalUrls: ['https://one.example/hooks?…'] }])
     const reset = { url: urls[1]?.url, durationMs: 0, ok: false, error: 'reset', reason: expect.any(String), body: '' }
@@ -110,10 +108,12 @@ describe('a destination', () => {
   it('a row has the outcome of the attempt that ended last', async () => {
     const clock = manualClock()
     const slow = () => pause(clock, 100).then(() => 503)
-    const { destination, rows } = setUp([slow, 500], { clock, webhooks: urls })
+    const { destination, rows } = setUp([slow, 500, 200, 'reset'], { clock, webhooks: urls })
     await destination.track({ userId: 'u', event: 'Sold' })
     await clock.advance(100)
     expect(rows()).toMatchObject([{ state: 'waiting', status: 503, durationMs: 100 }])
+    await clock.advance(60_000)
+    expect(rows()).toMatchObject([{ state: 'done', code: undefined, attempts: 2 }])
   })
 
   it('what is not queued, or left out by a filter, is a row that was skipped, with the reason', async () => {

@@ -99,7 +99,7 @@ it('a custom message shows what its body says of itself, and is forgotten with i
   await deliver(receiver, ['text'])
   await clock.advance(0)
   expect(rows()).toMatchObject([
-    { type: 'custom', state: 'done' },
+    { type: 'custom', state: 'done', name: undefined, user: undefined },
     { type: 'custom', state: 'done' },
     { type: 'custom', name: 'Ordered', user: 'user-7', messageIds: ['m-7'], state: 'done' },
   ])
