@@ -140,6 +140,7 @@ describe('context.ip', () => {
   const origin = { origin: 'https://shop.example' }
   it.each<[string, object, object, string | undefined]>([
     ['a site', { kind: 'web' }, {}, '192.0.2.1'],
+    ['an app', { kind: 'mobile' }, {}, '192.0.2.1'],
     ['a server', { kind: 'server' }, {}, undefined],
     ['a source of any kind', {}, {}, undefined],
     ['a source of any kind, and a page of it', {}, origin, '192.0.2.1'],

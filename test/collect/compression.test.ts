@@ -21,6 +21,7 @@ describe('is taken', () => {
   it.each<[string, string, Uint8Array]>([
     ['gzip', 'gzip', whole],
     ['gzip in two members', 'gzip', Buffer.concat([gzipSync(batch.slice(0, 20)), gzipSync(batch.slice(20))])],
+    ['gzip by its old name', 'x-gzip', whole],
     ['deflate', 'deflate', deflateSync(batch)],
     ['nothing, said so', 'identity', Buffer.from(batch)],
   ])('%s', async (_what, coding, bytes) => {
@@ -28,11 +29,12 @@ describe('is taken', () => {
     expect([outcome, messages]).toMatchObject([200, [{ type: 'track', event: 'Größe ☃' }]])
   })
 
-  it.each<[string, EndpointBody['source'], Uint8Array]>([
-    ['inflated and parsed', 'reserialised', Buffer.from(batch)],
-    ['left compressed', 'rawBody', whole],
-  ])('what a parser that ran before has %s', async (_what, source, bytes) => {
-    expect((await post(bytes, 'gzip', source)).messages).toHaveLength(1)
+  it.each<[string, EndpointBody['source'], string, Uint8Array]>([
+    ['inflated and parsed', 'reserialised', 'gzip', Buffer.from(batch)],
+    ['left compressed', 'rawBody', 'gzip', whole],
+    ['left compressed, too', 'rawBody', 'deflate', deflateSync(batch)],
+  ])('what a parser that ran before has %s', async (_what, source, coding, bytes) => {
+    expect((await post(bytes, coding, source)).messages).toHaveLength(1)
   })
 })
 

@@ -144,10 +144,13 @@ describe('when the buffer is full', () => {
 
 it('close() says how many lines of a logger were left out', async () => {
   const { logger, fields } = keepLines()
-  const { client, record } = setUp([400, 400], { logger, flushAt: 1 })
-  record(0, 1)
+  const { client, record } = setUp([400, 400], { logger, flushAt: 2 })
+  record(0, 3)
   await client.close()
-  expect(fields()[1]).toEqual({ code: 'batch_refused', more: 1 })
+  expect(fields()).toEqual([
+    { code: 'batch_refused', calls: 2, status: 400 },
+    { code: 'batch_refused', more: 2 },
+  ])
 })
 
 describe('onError', () => {

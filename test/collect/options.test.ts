@@ -1,15 +1,18 @@
 /** The options of clients and collectors, and the arguments of their methods: each mistake is a TypeError that names it. */
 
 import { expect, it } from 'vitest'
-import { createClient } from '../../src/client.ts'
+import { type ClientOptions, createClient } from '../../src/client.ts'
+import { readOptions } from '../../src/collect/client-options.ts'
 import type { Collector } from '../../src/collect/collector-types.ts'
 import { createCollector } from '../../src/collect/create-collector.ts'
+import { systemClock } from '../../src/kit/clock.ts'
 import { createCertificate } from '../../src/testing/certificates.ts'
 import { recorder, setUpCollector } from '../support/collect.ts'
+import { watchWarnings } from '../support/receive.ts'
 import { expectRefusal } from '../support/refusal.ts'
 import { ENDPOINT } from './dispatcher.ts'
 
-const dispatcher = { dispatch() {} }
+const dispatcher = { dispatch: () => true }
 const { ca } = createCertificate('private_ca')
 
 it.each([undefined, '', 7, null, 'write:key'])('a client refuses the write key %j', async (writeKey) => {
@@ -41,6 +44,29 @@ it.each<[option: string, options: object | undefined]>([
 ])('a client refuses a wrong `%s`, and shows no token of a URL: %j', async (option, options) => {
   const given = options && { endpoint: ENDPOINT, ...options }
   await expectRefusal(() => createClient('write-key', given as never), `\`${option}\``, /t0ken/)
+})
+
+it('the settings of a client are the documented defaults, or as given', () => {
+  const least: Partial<ClientOptions> = {
+    ...{ flushAt: 1, flushAfterMs: 1, maxQueued: 1, maxQueuedBytes: 32 * 1024, whenFull: 'drop_oldest', maxRetries: 0 },
+    ...{ maxInFlight: 1, timeoutMs: 1, onError() {}, dispatcher, random: () => 0 },
+  }
+  expect(readOptions('k', { endpoint: ENDPOINT, ...least })).toMatchObject(least)
+  expect(readOptions('k', { endpoint: ENDPOINT, size: 7, ca })).toEqual({
+    ...{ authorization: 'Basic azo=', origin: 'https://analytics.example.com', path: '/v1/batch', flushAt: 7 },
+    ...{ flushAfterMs: 5_000, maxQueued: 10_000, maxQueuedBytes: 32 * 1024 ** 2, whenFull: 'throw', maxRetries: 10 },
+    ...{ maxInFlight: 4, timeoutMs: 10_000, log: expect.any(Object), ca: [ca] },
+    ...{ clock: systemClock, random: Math.random },
+  })
+})
+
+it('a write key that looks as if it was read wrongly is a warning, which does not show it', () => {
+  const warnings = watchWarnings()
+  createClient(' s3cret', { endpoint: ENDPOINT })
+  createCollector({ sources: [app, { ...shop, writeKey: '"s3cret"' }] })
+  const texts = [/^`writeKey` (?!.*s3cret)/, /^`sources\[1\]\.writeKey` (?!.*s3cret)/]
+  const code = 'HOOKLINE_SECRET'
+  expect(warnings.mock.calls).toEqual(texts.map((text) => [expect.stringMatching(text), { code }]))
 })
 
 const destination = recorder()

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { observe } from '../../src/otel.ts'
 import type { Script } from '../../src/testing.ts'
 import { setUp as setUpDestination } from '../send/set-up.ts'
-import { setUpTelemetry } from './telemetry.ts'
+import { count, setUpTelemetry } from './telemetry.ts'
 
 function setUp(script: Script, urls: readonly string[] = ['https://shop.example/webhooks?token=secret']) {
   const telemetry = setUpTelemetry()
@@ -30,10 +30,8 @@ it('an attempt is a span of an HTTP client', async () => {
   const metrics = await collect()
   const ok = { ...attributes, 'http.response.status_code': 200 }
   expect(metrics.has('http.client.request.duration')).toBe(false) // Instrumentation of undici records it.
-  expect(metrics.get('hookline.destination.attempts')).toMatchObject([{ attributes: ok, value: 1 }])
-  expect(metrics.get('hookline.destination.rounds')).toMatchObject([
-    { attributes: { 'hookline.delivery.status': 'delivered' }, value: 1 },
-  ])
+  expect(count(metrics.get('hookline.destination.attempts'))).toEqual([[ok, 1]])
+  expect(count(metrics.get('hookline.destination.rounds'))).toEqual([[{ 'hookline.delivery.status': 'delivered' }, 1]])
 })
 
 it('attempts that fail are errors: by their status, or by what went wrong; each but the first says how many before', async () => {
@@ -50,9 +48,16 @@ it('attempts that fail are errors: by their status, or by what went wrong; each 
   ])
   expect(spans()[0]?.attributes).not.toHaveProperty('http.request.resend_count')
   expect(spans()[1]?.attributes).not.toHaveProperty('http.response.status_code')
-  expect((await collect()).get('hookline.destination.rounds')).toMatchObject([
-    { attributes: { 'hookline.delivery.status': 'retrying' }, value: 2 },
-    { attributes: { 'hookline.delivery.status': 'failed', 'error.type': 'refused' }, value: 1 },
+  const metrics = await collect()
+  expect(count(metrics.get('hookline.destination.rounds'))).toEqual([
+    [{ 'hookline.delivery.status': 'retrying' }, 2],
+    [{ 'hookline.delivery.status': 'failed', 'error.type': 'refused' }, 1],
+  ])
+  const server = { ...attributes, 'server.port': 8080 }
+  expect(count(metrics.get('hookline.destination.attempts'))).toEqual([
+    [{ ...server, 'http.response.status_code': 503, 'error.type': '503' }, 1],
+    [{ ...server, 'error.type': 'reset' }, 1],
+    [{ ...server, 'http.response.status_code': 400, 'error.type': '400' }, 1],
   ])
 })
 
@@ -62,9 +67,9 @@ it('messages that are not queued are counted, by the reason', async () => {
   destination.disable()
   for (let i = 0; i < 2; i++) await destination.track({ userId: 'u1', event: 'E' })
 
-  expect((await collect()).get('hookline.destination.skipped')).toMatchObject([
-    { attributes: { 'hookline.skip.reason': 'not_selected' }, value: 1 },
-    { attributes: { 'hookline.skip.reason': 'switched_off' }, value: 2 },
+  expect(count((await collect()).get('hookline.destination.skipped'))).toEqual([
+    [{ 'hookline.skip.reason': 'not_selected' }, 1],
+    [{ 'hookline.skip.reason': 'switched_off' }, 2],
   ])
 })
 
@@ -76,8 +81,8 @@ it('circuits that open and close are counted', async () => {
   await destination.identify({ userId: 'u1' })
   await clock.advance(10_000)
   const server = { 'server.address': 'a.example', 'server.port': 80 }
-  expect((await collect()).get('hookline.destination.circuits')).toMatchObject([
-    { attributes: { ...server, 'hookline.circuit.state': 'open' }, value: 1 },
-    { attributes: { ...server, 'hookline.circuit.state': 'closed' }, value: 1 },
+  expect(count((await collect()).get('hookline.destination.circuits'))).toEqual([
+    [{ ...server, 'hookline.circuit.state': 'open' }, 1],
+    [{ ...server, 'hookline.circuit.state': 'closed' }, 1],
   ])
 })

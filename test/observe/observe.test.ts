@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
-import { context, trace } from '@opentelemetry/api'
+import { context, type MetricOptions, metrics, trace } from '@opentelemetry/api'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { type Health, observe } from '../../src/otel.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
@@ -7,7 +7,7 @@ import { fixtures } from '../../src/testing.ts'
 import { deliver, setUp, watchWarnings } from '../support/receive.ts'
 import { expectRefusal } from '../support/refusal.ts'
 import { throwing } from '../support/throwing.ts'
-import { setUpTelemetry } from './telemetry.ts'
+import { count, setUpTelemetry } from './telemetry.ts'
 
 const PLAIN = ['received', 'refused', 'stored', 'handled', 'failed', 'attempt', 'skipped', 'circuit']
 const TRACED = ['handle:start', 'handle:asyncEnd', 'deliver:start', 'deliver:asyncEnd']
@@ -56,12 +56,13 @@ it('names the gauges after what each health is of, and tells those of several ap
   const users = () => destination.health()
   onTestFinished(observe({ health: { inbox: () => receiver.health(), orders, users } }))
   const metrics = await collect()
-  expect(metrics.get('hookline.inbox.waiting')).toMatchObject([{ value: 0, attributes: { 'hookline.name': 'inbox' } }])
-  expect(metrics.get('hookline.destination.waiting')).toMatchObject([
-    { value: 1, attributes: { 'hookline.name': 'orders' } },
-    { value: 0, attributes: { 'hookline.name': 'users' } },
-  ])
-  expect(metrics.get('hookline.destination.oldest_due_age')).toHaveLength(2)
+  for (const name of ['waiting', 'active', 'dead_letters', 'oldest_due_age']) {
+    expect(count(metrics.get(`hookline.inbox.${name}`))).toEqual([[{ 'hookline.name': 'inbox' }, 0]])
+    expect(count(metrics.get(`hookline.destination.${name}`))).toEqual([
+      [{ 'hookline.name': 'orders' }, name === 'waiting' ? 1 : 0],
+      [{ 'hookline.name': 'users' }, 0],
+    ])
+  }
 })
 
 it('what OpenTelemetry throws is a warning, and no more', async () => {
@@ -81,6 +82,39 @@ it('what OpenTelemetry throws is a warning, and no more', async () => {
   expect(warn.mock.calls[0]).toEqual(['observe failed', { code: 'HOOKLINE_OTEL', detail: 'out of order' }])
 })
 
+it('makes these instruments', () => {
+  const made: Record<string, string[]> = {}
+  const make =
+    (kind: string) =>
+    (name: string, { unit, advice }: MetricOptions) => {
+      const key = [kind, unit, advice?.explicitBucketBoundaries].join(' ').trim()
+      made[key] = [...(made[key] ?? []), name.replace('hookline.', '')]
+    }
+  const meter = { createCounter: make('counter'), createHistogram: make('times'), createObservableGauge: make('gauge') }
+  const callbacks = { addBatchObservableCallback() {}, removeBatchObservableCallback() {} }
+  metrics.setGlobalMeterProvider({ getMeter: () => ({ ...meter, ...callbacks }) as never })
+  onTestFinished(() => metrics.disable())
+  onTestFinished(observe({ health: async () => counts }))
+
+  const receiver = ['unplanned', 'stored', 'handled', 'ignored', 'failed'].map((name) => `receiver.${name}`)
+  const gauges = ['inbox', 'destination'].map((owner) =>
+    ['waiting', 'active', 'dead_letters'].map((name) => `${owner}.${name}`),
+  )
+  expect(made).toEqual({
+    'counter {message}': ['messaging.client.consumed.messages', ...receiver, 'destination.skipped'],
+    'counter {request}': ['receiver.refused'],
+    'counter {round}': ['destination.rounds'],
+    'counter {attempt}': ['destination.attempts'],
+    'counter {circuit}': ['destination.circuits'],
+    'times s 0.005,0.01,0.025,0.05,0.075,0.1,0.25,0.5,0.75,1,2.5,5,7.5,10': [
+      'receiver.store.duration',
+      'messaging.process.duration',
+    ],
+    'gauge {message}': gauges.flat(),
+    'gauge s': ['inbox.oldest_due_age', 'destination.oldest_due_age'],
+  })
+})
+
 it('works without OpenTelemetry set up, and makes nothing', async () => {
   onTestFinished(observe())
   const { receiver } = setUp()
@@ -93,6 +127,8 @@ it('works without OpenTelemetry set up, and makes nothing', async () => {
 it.each([
   [5, '`observe: options`'],
   [{ helth: () => {} }, '`helth`'],
+  [{ health: 5 }, '`health`'],
+  [{ health: null }, '`health`'],
   [{ health: { inbox: 5 } }, '`health.inbox`'],
 ])('refuses wrong options: %j', async (options, message) => {
   await expectRefusal(() => observe(options as never), message)

@@ -6,7 +6,7 @@ import { memoryQueue } from '../../src/queues-memory.ts'
 import { fixtures, signedRequest } from '../../src/testing.ts'
 import { secret, setUp as setUpReceiver } from '../support/receive.ts'
 import { throwing } from '../support/throwing.ts'
-import { type Point, setUpTelemetry } from './telemetry.ts'
+import { count, setUpTelemetry } from './telemetry.ts'
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = 'b7ad6b7169203331'
@@ -23,7 +23,6 @@ function setUp(options: Parameters<typeof setUpReceiver>[0] = {}) {
   return { ...telemetry, receiver, clock, deliver }
 }
 
-const count = (points: readonly Point[] | undefined) => points?.map(({ attributes, value }) => [attributes, value])
 const track = {
   'messaging.system': 'hookline',
   'messaging.operation.name': 'process',
@@ -146,6 +145,7 @@ it('through an inbox: stored, and handled later, in the trace of the request', a
   expect(spans()).toMatchObject([
     { name: 'store track', kind: SpanKind.CLIENT, attributes: { 'messaging.operation.type': 'send' } },
   ])
+  expect(spans()[0]?.duration[1]).toBeGreaterThanOrEqual(250_000_000)
   receiver.start()
   await clock.advance(60_000)
   onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))

@@ -17,6 +17,9 @@ export interface Point {
   readonly value: number | { readonly count: number; readonly sum?: number | undefined }
 }
 
+export const count = (points: readonly Point[] | undefined) =>
+  points?.map(({ attributes, value }) => [attributes, value])
+
 /** Sets it up, and takes it down when the test is over. */
 export function setUpTelemetry() {
   const exporter = new InMemorySpanExporter()

@@ -1,17 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { Circuit, type CircuitPolicy, readCircuitOptions } from '../../src/send/circuit.ts'
 import type { Attempt } from '../../src/send/sender-types.ts'
+import { attemptOf } from './set-up.ts'
 
-const attempt = (outcome: Partial<Attempt>): Attempt => ({
-  url: 'https://shop.example/webhooks',
-  at: new Date(0),
-  durationMs: 1,
-  ok: outcome.status === 200,
-  body: '',
-  ...outcome,
-})
-const ok = attempt({ status: 200 })
-const failed = attempt({ status: 503 })
+const ok = attemptOf({ status: 200 })
+const failed = attemptOf({ status: 503 })
 
 function setUp(options: Partial<CircuitPolicy> = {}) {
   const policy = { failures: 3, maxProbeMs: 8_000, maxPerSecond: undefined, concurrency: 50, random: () => 0.999999 }
@@ -38,7 +31,7 @@ describe('a closed circuit', () => {
     ['a self-signed certificate', { error: 'self_signed' }],
   ] as const)('opens after so many failures in a row: %s', (_what, outcome) => {
     const { circuit, once } = setUp()
-    expect([1, 2, 3].map(() => once(attempt(outcome)))).toEqual([false, false, true])
+    expect([1, 2, 3].map(() => once(attemptOf(outcome)))).toEqual([false, false, true])
     expect(circuit).toMatchObject({ state: 'open', openSince: 0 })
   })
 
@@ -47,13 +40,13 @@ describe('a closed circuit', () => {
     ['a final status', { status: 404 }],
   ] as const)('begins to count anew after %s', (_what, outcome) => {
     const { circuit, once } = setUp()
-    for (const result of [failed, failed, attempt(outcome), failed, failed]) once(result)
+    for (const result of [failed, failed, attemptOf(outcome), failed, failed]) once(result)
     expect(circuit.state).toBe('closed')
   })
 
   it('does not count what the end of the destination ended', () => {
     const { circuit, once } = setUp({ failures: 1 })
-    expect(once(attempt({ error: 'closed' }))).toBe(false)
+    expect(once(attemptOf({ error: 'closed' }))).toBe(false)
     expect(circuit.room(0)).toBe(50)
   })
 
@@ -63,7 +56,7 @@ describe('a closed circuit', () => {
     ['a Retry-After of weeks', { status: 429, retryAfterMs: 1e9 }, 30 * 60_000],
   ])('opens at once after %s, for as long', (_what, outcome, ms) => {
     const { circuit, once } = setUp()
-    once(attempt(outcome))
+    once(attemptOf(outcome))
     expect(circuit).toMatchObject({ state: 'open', probeAt: ms })
   })
 })
@@ -141,14 +134,14 @@ describe('an open circuit', () => {
   it('probes again at once when the probe was ended by the end of the destination', () => {
     const { circuit, once, open } = setUp()
     open()
-    once(attempt({ error: 'closed' }), 1_000)
+    once(attemptOf({ error: 'closed' }), 1_000)
     expect(circuit.state).toBe('open')
     expect(circuit.room(1_000)).toBe(1)
   })
 
   it('that never opens sends whatever happens', () => {
     const { circuit, once } = setUp(readCircuitOptions(false))
-    for (let i = 0; i < 100; i++) once(attempt({ status: 429, retryAfterMs: 60_000 }))
+    for (let i = 0; i < 100; i++) once(attemptOf({ status: 429, retryAfterMs: 60_000 }))
     expect(circuit.room(0)).toBe(50)
   })
 })
@@ -176,9 +169,9 @@ describe('a pace', () => {
   })
 
   it('holds a probe, too', () => {
-    const { circuit, open, once } = setUp({ failures: 1, maxPerSecond: 1 })
+    const { circuit, open, once } = setUp({ failures: 1, maxPerSecond: 1, random: () => 0 })
     open()
-    expect(circuit.roomAt(0)).toBe(1_000)
+    expect([circuit.probeAt, circuit.roomAt(0), circuit.room(999), circuit.room(1_000)]).toEqual([500, 1_000, 0, 1])
     once(failed, 1_000)
     expect(circuit.room(1_500)).toBe(0)
   })

@@ -12,7 +12,7 @@ import type { HandleJob, StoredDeadLetterFilter } from '../../src/store/queue-ty
 import { fixtures, manualClock, type Script } from '../../src/testing.ts'
 import { hear } from '../support/channel.ts'
 import { watchWarnings } from '../support/receive.ts'
-import { HOUR, setUp } from './set-up.ts'
+import { attemptOf, HOUR, setUp } from './set-up.ts'
 
 type Wrap = (handle: HandleJob) => HandleJob
 
@@ -27,7 +27,7 @@ function setUpQueue(wrap: Wrap, script?: Script, options: Partial<DestinationOpt
 describe('a message', () => {
   it('is delivered once, signed, and reported, also on the channel hookline:attempt', async () => {
     const published = hear('hookline:attempt')
-    const { clock, captured, reports, destination } = setUp()
+    const { clock, captured, reports, destination, start } = setUp()
 
     const queued = await destination.track({ userId: 'u1', event: 'Order Completed' })
     await clock.advance(0)
@@ -38,8 +38,9 @@ describe('a message', () => {
     expect(request?.headers['x-signature']).toBe(sign(request?.bytes ?? Buffer.of(), 'secret'))
     const { id } = queued as { id: string }
     expect(id).toMatch(/^[0-9a-f-]{36}$/)
-    const attempts = [{ ok: true, status: 200 }]
-    expect(reports).toMatchObject([{ status: 'delivered', id, message: request?.message, attempts }])
+    const latest = [attemptOf({ at: new Date(start), durationMs: 0, status: 200 })]
+    expect(reports[0]?.message).toEqual(request?.message)
+    expect({ ...reports[0] }).toEqual({ status: 'delivered', id, latest, attempts: latest })
     expect(published).toEqual(reports)
   })
 
@@ -284,24 +285,29 @@ describe('close()', () => {
     expect(await destination.close()).toMatchObject([{ type: 'alias', userId: 'u', previousId: 'p' }])
   })
 
-  it('returns what hangs, after the grace', async () => {
-    const { clock, destination, reports } = setUp(['hang'])
-    await destination.track({ userId: 'u', event: 'E' })
+  it.each([
+    [1_000, { graceMs: 1_000 }, 0],
+    [5_000, undefined, 1],
+  ])('returns what hangs, after %i ms of grace: %j', async (graceMs, options, reported) => {
+    const { clock, destination, reports } = setUp(['hang'], { concurrency: 1 })
+    for (const event of ['E', 'F']) await destination.track({ userId: 'u', event })
+    await clock.advance(10)
 
     const closed = vi.fn()
-    void destination.close({ graceMs: 1_000 }).then(closed)
-    await clock.advance(999)
+    void destination.close(options).then(closed)
+    await clock.advance(graceMs - 1)
     expect(closed).not.toHaveBeenCalled()
 
     await clock.advance(1)
-    await vi.waitFor(() => expect(closed.mock.calls).toMatchObject([[[{ event: 'E' }]]]))
-    expect(reports).toEqual([])
+    await vi.waitFor(() => expect(closed.mock.calls).toMatchObject([[{ length: 2 }]]))
+    expect(reports).toHaveLength(reported) // The first attempt ends after 5 seconds; then the other hangs.
   })
 
   it.each([true, false])('refuses what comes later, switched on: %s', async (enabled) => {
     const { destination } = setUp([200], { enabled })
     await destination.close()
     await expect(destination.delete({ userId: 'u' })).rejects.toMatchObject({ code: 'shutting_down' })
+    expect(() => destination.update({})).toThrow(expect.objectContaining({ code: 'shutting_down' }))
   })
 })
 

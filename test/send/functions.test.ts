@@ -22,16 +22,16 @@ const fail = throwing('the plan is missing')
 
 describe('filter', () => {
   it('leaves messages out, which are counted and reported', async () => {
-    const { destination, clock, sent } = setUp({ filter: ({ type }) => type === 'track' })
+    const { destination, clock, sent, start } = setUp({ filter: ({ type }) => type === 'track' })
     const skipped: unknown[] = []
-    destination.observe({ skipped: ({ id, message, reason }) => skipped.push([id, message.type, reason]) })
+    destination.observe({ skipped: (event) => skipped.push(event) })
 
     const { id } = (await destination.send(page)) as { id: string }
     await destination.send(track)
     await clock.advance(0)
 
     expect(sent()).toMatchObject([{ type: 'track' }])
-    expect(skipped).toEqual([[id, 'page', 'filtered']])
+    expect(skipped).toEqual([{ id, message: page, reason: 'filtered', at: start }])
     expect(await destination.health()).toMatchObject({ skipped: { filtered: 1 }, transformFailed: 0, waiting: 0 })
   })
 
@@ -135,7 +135,9 @@ describe('transform', () => {
   it('that takes more than 5 seconds fails, and holds nothing up', async () => {
     const { destination, clock } = setUp({ transform: () => new Promise<never>(() => {}) })
     expect(await destination.send(track)).toMatchObject({ queued: true })
-    await clock.advance(5_000)
+    await clock.advance(4_999)
+    expect(await destination.deadLetters()).toEqual([])
+    await clock.advance(1)
     expect(await destination.deadLetters()).toMatchObject([
       { reason: 'transform_failed', error: expect.stringContaining('5000 ms') },
     ])

@@ -114,7 +114,7 @@ const webhooks = [{ url: up }, { url: 'https://down.example/hooks?token=t0ken' }
 
 it('of several URLs one fails: one warning says so until it accepts again', async () => {
   let answer = 500
-  const { fields, texts, logger } = keepLines()
+  const { fields, lines, texts, logger } = keepLines()
   const options = { webhooks, logger, circuit: { failures: 2, maxProbeMs: 1_000 } }
   const { clock, destination } = setUp([({ url }) => (url.includes('down') ? answer : 200)], options)
   const coded = (code: string) =>
@@ -131,6 +131,8 @@ it('of several URLs one fails: one warning says so until it accepts again', asyn
   }
 
   expect(await sendTwo(500)).toEqual([[down], [down], []])
+  const opened = { code: 'circuit_open', url: down, probeAt: '2026-01-15T09:31:00.750Z' }
+  expect(lines.map(([level, line]) => [level, line])).toContainEqual(['warn', opened])
   expect(await sendTwo(200)).toEqual([[down], [down], [down]])
   expect(await sendTwo(500)).toMatchObject([[down, down], {}, {}])
 

@@ -1,13 +1,16 @@
 /** The options of senders and destinations, and the arguments of their methods: each mistake is a TypeError that names it. */
 
 import { expect, it } from 'vitest'
+import { systemClock } from '../../src/kit/clock.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import { createSender } from '../../src/send/create-sender.ts'
+import { type DestinationOptions, readDestinationOptions } from '../../src/send/destination-options.ts'
 import type { Destination } from '../../src/send/destination-types.ts'
 import type { Sender } from '../../src/send/sender-types.ts'
 import { createCertificate } from '../../src/testing/certificates.ts'
 import { fixtures } from '../../src/testing.ts'
+import { watchWarnings } from '../support/receive.ts'
 import { expectRefusal } from '../support/refusal.ts'
 import { openSender, setUp } from './set-up.ts'
 
@@ -43,6 +46,7 @@ it.each<[option: string, options: object | undefined]>([
   ['concurrency', { concurrency: 0 }],
   ['maxPerSecond', { maxPerSecond: 0 }],
   ['circuit.failures', { circuit: { failures: 0 } }],
+  ['circuit.maxProbeMs', { circuit: { maxProbeMs: 999 } }],
   ['circuit.lastAttemptsPerSecond', { circuit: { lastAttemptsPerSecond: 0.5 } }],
   ['failure', { circuit: { failure: 1 } }],
   ['filter', { filter: 'yes' }],
@@ -54,6 +58,35 @@ it.each<[option: string, options: object | undefined]>([
   ['logger.error', { logger: {} }],
 ])('a destination refuses a wrong `%s`: %j', async (option, options) => {
   await expectRefusal(() => createDestination((options && { webhooks, ...options }) as never), `${option}\``)
+})
+
+const least: Partial<DestinationOptions> = {
+  ...{ timeoutMs: 1, enabled: false, allowPrivateAddresses: false, whenDisabled: 'hold', historicalAfterMs: 1 },
+  ...{ concurrency: 1, maxPerSecond: 1, circuit: { failures: 1, maxProbeMs: 1_000, lastAttemptsPerSecond: 1 } },
+}
+const most = { timeoutMs: 5_000, addressTimeoutMs: 5_000, filter: () => true, transform: () => fixtures.page }
+const callbacks = { groupBy: () => 'a', onAttempt() {}, onCircuit() {}, onDeadLetter() {} }
+
+it('the settings of a destination are the documented defaults, or as given', () => {
+  expect(readDestinationOptions({ webhooks })).toEqual({
+    ...{ targets: [expect.objectContaining(webhooks[0])], userAgent: 'Hookline/1.0', timeoutMs: 5_000 },
+    ...{ connections: Number.POSITIVE_INFINITY, allowPrivateAddresses: true, clock: systemClock, enabled: true },
+    ...{ whenDisabled: 'drop', functions: {}, queue: expect.any(Object), concurrency: 50, log: expect.any(Object) },
+    circuit: { failures: 10, maxProbeMs: 30_000, lastAttemptsPerSecond: 1 },
+    random: expect.any(Function),
+  })
+  expect(readDestinationOptions({ webhooks, ...least })).toMatchObject(least)
+  const { filter, transform, ...others } = most
+  const settings = { ...others, ...callbacks, functions: { filter, transform }, userAgent: 'Acme/1.0' }
+  expect(readDestinationOptions({ webhooks, ...most, ...callbacks, userAgent: 'Acme' })).toMatchObject(settings)
+})
+
+it('a secret that looks as if it was read wrongly is a warning, which does not show it', () => {
+  const warnings = watchWarnings()
+  openSender({ webhooks, sharedSecret: ' s3cret' })
+  setUp([200], { sharedSecret: 's3cret\n' }).destination.update({ sharedSecret: '"s3cret"' })
+  const warning = [expect.stringMatching(/^`sharedSecret` (?!.*s3cret)/), { code: 'HOOKLINE_SECRET' }]
+  expect(warnings.mock.calls).toEqual(Array(3).fill(warning))
 })
 
 it('a destination refuses a queue that serves another one', () => {

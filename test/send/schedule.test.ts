@@ -4,17 +4,9 @@ import { readRetryState } from '../../src/send/retry-state.ts'
 import { chooseTargets, isRetryable, LAST_START_MS, nextDelay, planNextStep } from '../../src/send/schedule.ts'
 import type { Attempt } from '../../src/send/sender-types.ts'
 import { readWebhooks } from '../../src/send/webhooks.ts'
+import { attemptOf } from './set-up.ts'
 
 const MINUTE = 60_000
-
-const failed = (outcome: Partial<Attempt>): Attempt => ({
-  url: 'http://a.example/',
-  at: new Date(0),
-  durationMs: 0,
-  ok: false,
-  body: '',
-  ...outcome,
-})
 
 describe('nextDelay', () => {
   it.each([
@@ -57,7 +49,7 @@ describe('planNextStep', () => {
   /** What follows a round of all targets, or of others, that ended with these outcomes. */
   const plan = (outcomes: readonly Partial<Attempt>[], more: Partial<Parameters<typeof planNextStep>[0]> = {}) => {
     const round = { targets, before: initial, chosen: targets, startedAt, now, random: 0.5 }
-    return planNextStep({ ...round, attempts: outcomes.map(failed), ...more })
+    return planNextStep({ ...round, attempts: outcomes.map(attemptOf), ...more })
   }
 
   test('only the retryable URLs are retried', () => {
@@ -84,6 +76,18 @@ describe('planNextStep', () => {
   test('the window is over when no time is left', () => {
     const step = plan([{ status: 500 }, { status: 404 }, { status: 404 }], { now: startedAt + LAST_START_MS })
     expect(step).toMatchObject({ failure: 'window_over' })
+  })
+
+  test('a held URL is tried at the scheduled time, or the window is over', () => {
+    const round = { chosen: [b], held: [a], targets: [a, b] }
+    expect(plan([{ status: 404 }], round)).toEqual({
+      retryAt: new Date(now + 5_000),
+      state: { rounds: 1, attempts: [attemptOf({ status: 404 })], next: { [a.id]: now + 5_000, [b.id]: 'never' } },
+    })
+    expect(plan([{ status: 404 }], { ...round, now: startedAt + LAST_START_MS })).toMatchObject({
+      failure: 'window_over',
+      state: { next: { [a.id]: 'never', [b.id]: 'never' } },
+    })
   })
 
   test('a URL that waits for the last start is still retried when no time is left for another', () => {

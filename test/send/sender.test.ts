@@ -1,6 +1,7 @@
 import { describe, expect, it, test } from 'vitest'
 import { sign } from '../../src/protocol/signature.ts'
 import { createSender } from '../../src/send/create-sender.ts'
+import type { Attempt } from '../../src/send/sender-types.ts'
 import type { Tampering } from '../../src/send/tamper.ts'
 import { capture, fixtures, manualClock, type Script } from '../../src/testing.ts'
 import { listen, openSender } from './set-up.ts'
@@ -45,19 +46,33 @@ describe('a request', () => {
   })
 })
 
-const headers = { 'retry-after': '7' }
-const later = { ok: false, status: 503, retryAfterMs: 7_000 }
-it.each<[string, Script, object]>([
-  ['304 is no success', [304], { ok: false, attempts: [{ ok: false, status: 304 }] }],
-  ['503 is none, and may ask for a delay', [{ status: 503, headers }], { ok: false, attempts: [later] }],
-  ['299 asks for none', [{ status: 299, headers }], { ok: true, attempts: [{ ok: true, status: 299 }] }],
-  ['a 2xx of any URL is one', [500, 204], { ok: true, attempts: [{ ok: false }, { ok: true }] }],
-])('an answer: %s', async (_rule, script, expected) => {
-  const { dispatcher } = capture({ script })
+const slow = { headers: { 'retry-after': '7' }, body: 'b', delayMs: 250 }
+const later = { ok: false, status: 503, retryAfterMs: 7_000, body: 'b', durationMs: 250 }
+it.each<[string, Script, boolean, Partial<Attempt>[]]>([
+  ['300 is no success', [300], false, [{ ok: false, status: 300 }]],
+  ['503 is none, and may ask for a delay', [{ status: 503, ...slow }], false, [later]],
+  ['299 asks for none', [{ status: 299, ...slow }], true, [{ ok: true, status: 299, body: 'b', durationMs: 250 }]],
+  [
+    'a 2xx of any URL is one',
+    [500, 200],
+    true,
+    [
+      { ok: false, status: 500 },
+      { ok: true, status: 200 },
+    ],
+  ],
+])('an answer: %s', async (_rule, script, ok, expected) => {
+  const clock = manualClock()
+  const captured = capture({ script, clock })
   const webhooks = script.map((_, index) => ({ url: `http://shop.example/${index}` }))
-  const round = await openSender({ webhooks, dispatcher }).delete({ userId: 'u' })
-  expect(round).toMatchObject(expected)
-  expect('retryAfterMs' in (round.attempts[0] ?? {})).toBe(round.attempts[0]?.status === 503)
+  const attempts = expected.map((attempt, index) => {
+    return { ...webhooks[index], at: new Date(clock.now()), durationMs: 0, body: '', ...attempt }
+  })
+  const posting = openSender({ webhooks, dispatcher: captured.dispatcher, clock }).delete({ userId: 'u' })
+  await clock.advance(250)
+  const round = await posting
+  expect(round).toEqual({ ok, message: captured.messages[0], attempts })
+  expect('retryAfterMs' in (round.attempts[0] ?? {})).toBe(attempts[0]?.status === 503)
 })
 
 describe('request()', () => {
@@ -110,7 +125,9 @@ test('a dispatcher that throws is an attempt that failed', async () => {
   const dispatcher = { dispatch: () => expect.fail('broken') }
   const sender = openSender({ webhooks: [{ url: 'http://shop.example/' }], dispatcher })
   const { attempts } = await sender.delete({ userId: 'u' })
-  expect(attempts).toMatchObject([{ ok: false, error: 'reset' }])
+  const reason = expect.stringContaining('broken')
+  const failed = { url: 'http://shop.example/', ok: false, error: 'reset', reason, body: '' }
+  expect(attempts).toEqual([{ ...failed, at: expect.any(Date), durationMs: expect.any(Number) }])
 })
 
 test('the timeout of an attempt begins when it is posted, not while it waits', async () => {

@@ -9,7 +9,7 @@ import { createSender } from '../../src/send/create-sender.ts'
 import type { DeliveryReport } from '../../src/send/destination-events.ts'
 import type { DestinationOptions } from '../../src/send/destination-options.ts'
 import type { SenderOptions } from '../../src/send/sender-options.ts'
-import type { Sender } from '../../src/send/sender-types.ts'
+import type { Attempt, Sender } from '../../src/send/sender-types.ts'
 import type { EncryptionOptions } from '../../src/store/encryption.ts'
 import {
   capture,
@@ -28,6 +28,12 @@ let encryption: EncryptionOptions | undefined
 /** Has the destinations of the tests that follow encrypt all that they store; with nothing, no more. Those with a queue of their own do not. */
 export function encryptDestinations(keys?: EncryptionOptions): void {
   encryption = keys
+}
+
+/** An attempt that ended so: it failed, unless its status is 200. */
+export function attemptOf(outcome: Partial<Attempt>): Attempt {
+  const attempt = { url: 'https://shop.example/webhooks', at: new Date(0), durationMs: 1, body: '' }
+  return { ...attempt, ok: outcome.status === 200, ...outcome }
 }
 
 export function setUp(script: Script = [200], options: Partial<DestinationOptions> = {}) {

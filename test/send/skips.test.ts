@@ -9,7 +9,8 @@ import { HOUR, setUp } from './set-up.ts'
 
 const DAY = 24 * HOUR
 const historical = { queued: false, reason: 'historical' }
-const ago = (ms: number) => new Date(manualClock().now() - ms)
+const at = manualClock().now()
+const ago = (ms: number) => new Date(at - ms)
 
 describe('with historicalAfterMs', () => {
   it.each<[string, object, object]>([
@@ -49,9 +50,9 @@ describe('skipped messages', () => {
     const { skipped } = await destination.health()
     expect(skipped).toEqual({ switched_off: 1, not_selected: 1, historical: 1, filtered: 0 })
     expect(published).toMatchObject([
-      { reason: 'historical', message: { event: 'old' } },
-      { reason: 'not_selected', message: { event: 'other' } },
-      { reason: 'switched_off', message: { event: 'off' } },
+      { reason: 'historical', message: { event: 'old' }, at },
+      { reason: 'not_selected', message: { event: 'other' }, at },
+      { reason: 'switched_off', message: { event: 'off' }, at },
     ])
     expect(observed).toEqual([...published.slice(0, 2), 'new', ...published.slice(2)])
   })
