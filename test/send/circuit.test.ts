@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { Circuit, type CircuitPolicy, readCircuitOptions } from '../../src/send/circuit.ts'
+import { Circuits } from '../../src/send/circuits.ts'
+import { readDestinationOptions } from '../../src/send/destination-options.ts'
+import { LAST_START_MS } from '../../src/send/schedule.ts'
 import type { Attempt } from '../../src/send/sender-types.ts'
-import { attemptOf } from './set-up.ts'
+import type { Target } from '../../src/send/webhooks.ts'
+import type { ClaimedJob } from '../../src/store/queue-types.ts'
+import { manualClock } from '../../src/testing.ts'
+import { attemptOf, HOUR } from './set-up.ts'
 
 const ok = attemptOf({ status: 200 })
 const failed = attemptOf({ status: 503 })
@@ -174,5 +180,70 @@ describe('a pace', () => {
     expect([circuit.probeAt, circuit.roomAt(0), circuit.room(999), circuit.room(1_000)]).toEqual([500, 1_000, 0, 1])
     once(failed, 1_000)
     expect(circuit.room(1_500)).toBe(0)
+  })
+})
+
+describe('the circuits of two URLs', () => {
+  function setUpCircuits() {
+    const clock = manualClock()
+    const webhooks = ['https://a.example/', 'https://b.example/'].map((url) => ({ url }))
+    const circuit = { failures: 1, lastAttemptsPerSecond: 2 }
+    const settings = readDestinationOptions({ webhooks, clock, random: () => 0, circuit })
+    const circuits = new Circuits(settings, () => {})
+    const [a, b] = settings.targets as [Target, Target]
+    const fail = (target: Target) => circuits.begin(target)(failed)
+    const at = (ms: number) => new Date(clock.now() + ms)
+    return { circuits, clock, settings, a, b, fail, at }
+  }
+
+  it('hold messages for a quarter to half of the time that the last has been open: 10 seconds to an hour', async () => {
+    const { circuits, clock, settings, a, b, fail } = setUpCircuits()
+    const holds = () => [[a], [b], [a, b]].map((targets) => circuits.holdMs(targets))
+    expect(holds()).toEqual([5_000, 5_000, 5_000])
+    fail(a)
+    await clock.advance(40_000)
+    fail(b)
+    expect(holds()).toEqual([10_000, 5_000, 5_000])
+    await clock.advance(HOUR)
+    expect(holds()).toEqual([HOUR / 4, HOUR / 4, HOUR / 4])
+    circuits.update({ ...settings, enabled: false })
+    expect(holds()).toEqual([5_000, 5_000, 5_000])
+  })
+
+  it('begin the four hours at the first claim, or now, or a minute after the arrival or the begin of the hold', async () => {
+    const { circuits, clock, a, b, fail, at } = setUpCircuits()
+    const [dueAt, firstAt] = [at(0), at(1_000)]
+    const startsOf = (job: object, ...befores: (number | undefined)[]) =>
+      befores.map((before) => circuits.windowStart(job as ClaimedJob, before) - dueAt.getTime())
+    await clock.advance(2_000)
+    fail(a)
+    expect(startsOf({ dueAt, firstAt }, undefined, 5)).toEqual([1_000, 2_000])
+    await clock.advance(2_000)
+    fail(b)
+    expect(startsOf({ dueAt, firstAt }, undefined, Number(at(HOUR)))).toEqual([64_000, HOUR + 4_000])
+    expect(startsOf({ dueAt: at(3_000), firstAt }, undefined)).toEqual([67_000])
+    expect(startsOf({ firstAt: at(5_000) }, undefined)).toEqual([69_000])
+  })
+
+  it('have room for a probe, and after four hours for all that they hold, of which few are tried', async () => {
+    const { circuits, clock, settings, a, b, fail, at } = setUpCircuits()
+    const room = () => [circuits.room.count(), circuits.room.nextAt()]
+    expect(room()).toEqual([50, at(0)])
+    fail(a)
+    expect([circuits.admit([a, b]), room()]).toEqual([[b], [50, at(0)]])
+    fail(b)
+    expect([circuits.admit([a, b]), circuits.areOpen, room()]).toEqual([[], true, [0, at(500)]])
+    await clock.advance(500)
+    expect([circuits.admit([a, b]), room()]).toEqual([
+      [a, b],
+      [1, at(0)],
+    ])
+    circuits.update({ ...settings, enabled: false })
+    expect(room()).toEqual([0, at(LAST_START_MS + 59_500)])
+    await clock.advance(LAST_START_MS + 59_500)
+    expect(room()).toEqual([Number.POSITIVE_INFINITY, at(0)])
+    expect([1, 2].map(() => circuits.admitLast())).toEqual([true, false])
+    await clock.advance(500)
+    expect(circuits.admitLast()).toBe(true)
   })
 })

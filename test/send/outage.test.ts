@@ -91,18 +91,6 @@ test('held messages are not touched', async () => {
 })
 
 describe('the four hours', () => {
-  it('of a message that was held before its first attempt count from its arrival', async () => {
-    const outage = setUpOutage()
-    await outage.sendFor(10 * SECOND, SECOND) // Opens the circuit.
-    await outage.clock.advance(HOUR)
-    const { id } = (await outage.destination.track({ userId: 'late', event: 'E' })) as { id: string }
-    await outage.clock.advance(4 * HOUR - 10 * SECOND)
-    expect((await outage.destination.deadLetters({ limit: 1_000 })).map((letter) => letter.id)).not.toContain(id)
-    await outage.clock.advance(2 * MINUTE)
-    const letter = (await outage.destination.deadLetters({ limit: 1_000 })).find((each) => each.id === id)
-    expect(['window_over', 'circuit_open']).toContain(letter?.reason)
-  })
-
   it('end with one more attempt a second, and what that does not reach is a dead letter that can be redriven', async () => {
     const outage = setUpOutage()
     await outage.sendFor(10 * SECOND, SECOND)
