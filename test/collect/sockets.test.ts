@@ -3,6 +3,7 @@
 import { expect, it } from 'vitest'
 import { createClient, type RecordedCall } from '../../src/client.ts'
 import { listen, serveBytes, serveKept } from '../send/set-up.ts'
+import { hear } from '../support/channel.ts'
 import { until } from '../support/until.ts'
 import { eventsOf, numbered, settle } from './dispatcher.ts'
 
@@ -50,9 +51,11 @@ it('close lets go of a connection that is still being opened', async () => {
 
 it('a server that restarts in the middle of a batch gets the same bytes again', async () => {
   const first = await listen({ script: ['hang'] })
+  const opened = hear<{ socket: { _handle: { hasRef(): boolean } } }>('net.client.socket')
   const { client, failures } = clientOf(first.url)
   for (let index = 0; index < 20; index++) client.track(numbered(index))
   await first.received(1)
+  expect(opened.map(({ socket }) => socket._handle.hasRef())).toEqual([false]) // It keeps no process alive.
   await first.close()
 
   const second = await listen({ port: Number(new URL(first.url).port) })

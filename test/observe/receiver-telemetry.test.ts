@@ -4,7 +4,7 @@ import { observe } from '../../src/otel.ts'
 import { idOfDigest } from '../../src/protocol/id.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { fixtures, signedRequest } from '../../src/testing.ts'
-import { secret, setUp as setUpReceiver } from '../support/receive.ts'
+import { secret, setUp as setUpReceiver, watchWarnings } from '../support/receive.ts'
 import { throwing } from '../support/throwing.ts'
 import { count, setUpTelemetry } from './telemetry.ts'
 
@@ -136,6 +136,7 @@ it('through an inbox: stored, and handled later, in the trace of the request', a
   const queue = memoryQueue({ clock })
   const push = (...args: Parameters<typeof queue.push>) => clock.advance(250).then(() => queue.push(...args))
   const { receiver, deliver, spans, collect } = setUp({ inbox: { ...queue, push }, clock })
+  const warnings = watchWarnings()
   let attempts = 0
   receiver.on('track', () => {
     attempts += 1
@@ -164,6 +165,7 @@ it('through an inbox: stored, and handled later, in the trace of the request', a
   expect(metrics.get('hookline.receiver.store.duration')).toMatchObject([
     { attributes: stored, value: { count: 1, sum: 0.25 } },
   ])
+  expect(warnings).not.toHaveBeenCalled()
 })
 
 it('the span of the HTTP server stays the parent when it is of the same trace, and is linked when it is not', async () => {

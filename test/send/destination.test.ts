@@ -216,7 +216,9 @@ describe('failed messages', () => {
     expect(dropped[0]).toEqual([id])
     const { matches } = dropped[1] as Required<StoredDeadLetterFilter>
     const isDropped = (reason: string) => matches({ ...unreadable, reason, failedAt: new Date(1) })
-    expect(['refused', 'unreadable: body', 'lost'].map(isDropped)).toEqual([false, true, true])
+    const others = ['refused', 'window_over', 'switched_off', 'circuit_open', 'transform_failed']
+    const reasons = ['unreadable', 'unreadable: body', 'lost']
+    expect([...others, ...reasons].filter(isDropped)).toEqual(reasons)
   })
 
   it('are dropped by their reasons as they are listed, and by their age', async () => {
@@ -268,6 +270,16 @@ describe('the jobs of the queue', () => {
     expect([...signals].map((signal) => getEventListeners(signal, 'abort').length)).toEqual([1])
   })
 
+  it('are saved before the first post with what functions made of them', async () => {
+    const saved: unknown[] = []
+    const withSave: Wrap = (handle) => (job, signal) =>
+      handle(job, signal, async (state) => void saved.push(`${Buffer.from(state)}`, captured.requests.length))
+    const { clock, captured, destination } = setUpQueue(withSave, [200], { transform: () => fixtures.page })
+    await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(0)
+    expect(saved).toEqual([expect.stringContaining('\\"type\\":\\"page\\"'), 0])
+  })
+
   it('may come after the signal aborted: nothing is posted', async () => {
     const aborted: Wrap = (handle) => (job) => handle(job, AbortSignal.abort())
     const { captured, destination, reports } = setUpQueue(aborted)
@@ -314,11 +326,13 @@ describe('close()', () => {
 it.each([
   ['throws', () => expect.fail()],
   ['rejects', () => Promise.reject(new Error('broken'))],
-])('nothing is lost when onAttempt %s', async (_case, onAttempt) => {
+])('nothing is lost when a callback %s', async (_case, callback) => {
   const warnings = watchWarnings()
-  const { clock, captured, destination } = setUp([500, 200], { onAttempt })
+  const options = { onAttempt: callback, onCircuit: callback, circuit: { failures: 1 } }
+  const { clock, captured, destination } = setUp([500, 200], options)
   await destination.delete({ userId: 'u' })
   await clock.advance(HOUR)
   expect(captured.requests).toHaveLength(2)
-  expect(warnings.mock.calls).toMatchObject(Array(2).fill([expect.any(String), { code: 'HOOKLINE_ON_ATTEMPT' }]))
+  const codes = Array(2).fill(['HOOKLINE_ON_CIRCUIT', 'HOOKLINE_ON_ATTEMPT']).flat()
+  expect(warnings.mock.calls.map(([, options]) => options)).toMatchObject(codes.map((code) => ({ code })))
 })

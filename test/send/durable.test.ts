@@ -73,17 +73,20 @@ test('the four hours of a message that was never posted begin with its first att
   expect(captured.messages).toMatchObject([message])
 })
 
-test('what functions made is kept: a later process posts the same bytes, and does not call them', async () => {
-  const { clock, start } = setUpProcesses()
-  const before = start([500], { transform: (message) => ({ ...message, messageId: 'made' }) as typeof message })
-  await before.destination.track(call)
-  await clock.advance(0)
-  await before.destination.close()
+test.each<Script>([[500], ['hang']])(
+  'what functions made is kept: later processes do not call them: %j',
+  async (answer) => {
+    const { clock, start } = setUpProcesses()
+    const before = start([answer], { transform: (message) => ({ ...message, messageId: 'made' }) as typeof message })
+    await before.destination.track(call)
+    await clock.advance(0)
+    await before.destination.close({ graceMs: 0 })
 
-  const after = start([200], { transform: () => expect.fail() })
-  await clock.advance(RETRY_WINDOW_MS)
+    const after = start([200], { transform: () => expect.fail() })
+    await clock.advance(RETRY_WINDOW_MS)
 
-  const [first, second] = [before, after].map(({ captured }) => String(captured.requests[0]?.bytes))
-  expect(first).toContain('"made"')
-  expect(second).toBe(first)
-})
+    const [first, second] = [before, after].map(({ captured }) => String(captured.requests[0]?.bytes))
+    expect(first).toContain('"made"')
+    expect(second).toBe(first)
+  },
+)

@@ -40,6 +40,7 @@ describe('skipped messages', () => {
       queued: ({ message }) => observed.push('event' in message && message.event),
     })
 
+    const before = await destination.health()
     const message = (event: string, more: object = {}) => ({ message: { ...fixtures.track, event, ...more } })
     const old = { timestamp: ago(2 * DAY).toISOString() }
     const other = { integrations: { All: false } }
@@ -49,6 +50,7 @@ describe('skipped messages', () => {
 
     const { skipped } = await destination.health()
     expect(skipped).toEqual({ switched_off: 1, not_selected: 1, historical: 1, filtered: 0 })
+    expect(before.skipped).toEqual({ switched_off: 0, not_selected: 0, historical: 0, filtered: 0 })
     expect(published).toMatchObject([
       { reason: 'historical', message: { event: 'old' }, at },
       { reason: 'not_selected', message: { event: 'other' }, at },

@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { onTestFinished } from 'vitest'
 
 /** Keeps what a channel publishes from now on to the end of the test. */
-export function hear<Event>(channel: `hookline:${string}`): Event[] {
+export function hear<Event>(channel: string): Event[] {
   const events: Event[] = []
   const listener = (event: unknown) => void events.push(event as Event)
   subscribe(channel, listener)
