@@ -46,13 +46,6 @@ it('passes to onError the request, and the error of a destination', async () => 
   ])
 })
 
-it('without onError it prints a fault of the client on one line, with the path', async () => {
-  const printed = watchConsole()
-  const { post } = setUpCollector({ onError: undefined } as never)
-  await post('/v1/batch', {}, { readBody: fails('body_aborted') })
-  expect(printed).toMatchObject([{ text: expect.stringMatching(/^hookline: body_aborted at \/v1\/batch: [^\n]+$/) }])
-})
-
 it('a logger gets the lines in place of the console, with the path', async () => {
   const printed = watchConsole()
   const { logger, lines } = keepLines()
@@ -63,7 +56,7 @@ it('a logger gets the lines in place of the console, with the path', async () =>
   await clock.advance(60_000)
 
   expect(lines).toEqual([
-    ['warn', { code: 'write_key_unknown', path: '/v1/page' }, expect.any(String)],
+    ['warn', { code: 'write_key_unknown', path: '/v1/page' }, expect.stringMatching(/ at \/v1\/page: [^\n]+$/)],
     ['warn', { code: 'write_key_unknown', more: 499 }, expect.any(String)],
   ])
   expect(JSON.stringify(lines)).not.toContain('gu3ss')

@@ -73,13 +73,6 @@ describe('the write key', () => {
     expect(await send(headers, { userId: 'u', ...body }, '/v1/page')).toBe(outcome)
   })
 
-  it('of the header decides before the body is read', async () => {
-    const { post } = setUpCollector()
-    const readBody = vi.fn()
-    const answer = await post('/v1/batch', '', { headers: { ...json, authorization: basic('another key') }, readBody })
-    expect([answer.status, readBody.mock.calls]).toEqual([401, []])
-  })
-
   it.each([
     ['missing', {}, 'write_key_missing'],
     ['unknown', { writeKey: 'a guess' }, 'write_key_unknown'],

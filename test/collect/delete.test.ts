@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
+import type { Submission } from '../../src/send/destination-types.ts'
 import { recorder, setUpCollector } from '../support/collect.ts'
+import { settle } from './dispatcher.ts'
 
 function setUp() {
   const [shared, shop, off, app] = [recorder(), recorder(), recorder({ enabled: false }), recorder()]
@@ -40,12 +42,7 @@ it('a deletion of named sources is for them only, each once', async () => {
 it('a deletion rejects when a destination has no room, after the others have queued it', async () => {
   const later = recorder()
   const full = { submit: () => Promise.reject(new HooklineError('queue_full', 'no room')) }
-  const slow = {
-    async submit(given: Parameters<typeof later.submit>[0]) {
-      await new Promise((resolve) => setImmediate(resolve))
-      return later.submit(given)
-    },
-  }
+  const slow = { submit: (given: readonly Submission[]) => settle().then(() => later.submit(given)) }
   const { collector } = setUpCollector({
     sources: [
       { name: 'shop', writeKey: 'k1', destinations: [full] },

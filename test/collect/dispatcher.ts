@@ -52,15 +52,11 @@ export function setUp(answers: Iterable<Answer> = [], options: Partial<ClientOpt
   }
 }
 
-export function numbered(index: number) {
-  return { userId: 'user-1', event: `Event ${index}` }
-}
+export const numbered = (index: number) => ({ userId: 'user-1', event: `Event ${index}` })
 
 export function eventsOf(calls: readonly RecordedCall[] = []): unknown[] {
   return calls.map((call) => (call.type === 'track' ? call.event : call.type))
 }
 
 /** Lets what was begun come to its end, without time passing. */
-export function settle(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
-}
+export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

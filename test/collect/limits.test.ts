@@ -64,13 +64,6 @@ describe('the flush threshold', () => {
     await client.flush()
     expect(batches().map(({ length }) => length)).toEqual([20, 20, 5])
   })
-
-  it('is not above maxQueued by default', async () => {
-    const { client, requests } = setUp([], { maxQueued: 2 })
-    for (const index of [0, 1]) client.track(numbered(index))
-    await settle()
-    expect(requests).toHaveLength(1)
-  })
 })
 
 it.each<[string, Partial<ClientOptions>, number, boolean, number]>([

@@ -52,6 +52,7 @@ it('the settings of a client are the documented defaults, or as given', () => {
     ...{ maxInFlight: 1, timeoutMs: 1, onError() {}, dispatcher, random: () => 0 },
   }
   expect(readOptions('k', { endpoint: ENDPOINT, ...least })).toMatchObject(least)
+  expect(readOptions('k', { endpoint: ENDPOINT, maxQueued: 2 })).toMatchObject({ flushAt: 2 })
   expect(readOptions('k', { endpoint: ENDPOINT, size: 7, ca })).toEqual({
     ...{ authorization: 'Basic azo=', origin: 'https://analytics.example.com', path: '/v1/batch', flushAt: 7 },
     ...{ flushAfterMs: 5_000, maxQueued: 10_000, maxQueuedBytes: 32 * 1024 ** 2, whenFull: 'throw', maxRetries: 10 },

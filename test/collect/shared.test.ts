@@ -1,6 +1,7 @@
 /** Destinations of one source get the same messages, and share nothing else. */
 
 import { describe, expect, it } from 'vitest'
+import type { CollectorDestination } from '../../src/collect/collector-types.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
 import type { DestinationOptions } from '../../src/send/destination-options.ts'
@@ -22,11 +23,8 @@ function setUpDestination(options: Partial<DestinationOptions> = {}) {
   return { destination, jobs, bodies: () => jobs.map(({ body }) => readMessage(body)) }
 }
 
-function collectFor(
-  ...destinations: readonly { submit: ReturnType<typeof setUpDestination>['destination']['submit'] }[]
-) {
-  return setUpCollector({ sources: [{ name: 'shop', writeKey, destinations }] }).post
-}
+const collectFor = (...destinations: readonly CollectorDestination[]) =>
+  setUpCollector({ sources: [{ name: 'shop', writeKey, destinations }] }).post
 
 const page = { type: 'page', userId: 'u', messageId: 'm', timestamp: '2026-01-15T09:30:00.000Z' }
 const alias = { type: 'alias', userId: 'u', previousId: 'p', messageId: 'n' }

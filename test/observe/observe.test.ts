@@ -30,39 +30,31 @@ it('stops: nothing is subscribed, observed or collected any more', async () => {
 const rest = { waiting: 3, active: 2, deadLetters: 1, oldestDueAgeMs: 1500, asOf: undefined }
 const counts: Health = { ready: true, status: 'ok', ...rest }
 
-it('reads the gauges of the health check whenever metrics are collected, if it could be measured', async () => {
+it('reads the gauges of each health when metrics are collected, by what it is of and its name, if it was measured', async () => {
   const { collect } = setUpTelemetry()
-  let now: Health = { ...counts, ready: false, status: 'unavailable', waiting: 0 }
-  onTestFinished(observe({ health: async () => now }))
-  const read = async () => {
-    const metrics = await collect()
-    return ['waiting', 'active', 'dead_letters', 'oldest_due_age'].map(
-      (name) => metrics.get(`hookline.inbox.${name}`)?.[0]?.value,
-    )
-  }
-  expect(await read()).toEqual(Array(4).fill(undefined))
-  now = counts
-  expect(await read()).toEqual([3, 2, 1, 1.5])
-  now = { ...counts, waiting: 5, oldestDueAgeMs: 0 }
-  expect(await read()).toEqual([5, 2, 1, 0])
-})
-
-it('names the gauges after what each health is of, and tells those of several apart', async () => {
-  const { collect } = setUpTelemetry()
-  const { receiver } = setUp()
+  let inbox: Health = { ...counts, ready: false, status: 'unavailable', waiting: 0 }
   const destination = createDestination({ webhooks: [{ url: 'https://shop.example/webhooks' }] })
   onTestFinished(async () => void (await destination.close({ graceMs: 0 })))
   const orders = async () => ({ ...(await destination.health()), waiting: 1 })
-  const users = () => destination.health()
-  onTestFinished(observe({ health: { inbox: () => receiver.health(), orders, users } }))
-  const metrics = await collect()
-  for (const name of ['waiting', 'active', 'dead_letters', 'oldest_due_age']) {
-    expect(count(metrics.get(`hookline.inbox.${name}`))).toEqual([[{ 'hookline.name': 'inbox' }, 0]])
-    expect(count(metrics.get(`hookline.destination.${name}`))).toEqual([
-      [{ 'hookline.name': 'orders' }, name === 'waiting' ? 1 : 0],
-      [{ 'hookline.name': 'users' }, 0],
-    ])
+  const stop = observe({ health: { inbox: () => inbox, orders, users: () => destination.health() } })
+  const read = async (owner: string) => {
+    const metrics = await collect()
+    const names = ['waiting', 'active', 'dead_letters', 'oldest_due_age']
+    return names.map((name) => count(metrics.get(`hookline.${owner}.${name}`)))
   }
+  const [ofInbox, ofOrders, ofUsers] = ['inbox', 'orders', 'users'].map((name) => ({ 'hookline.name': name }))
+
+  expect(await read('inbox')).toEqual(Array(4).fill(undefined))
+  inbox = counts
+  expect(await read('inbox')).toEqual([3, 2, 1, 1.5].map((value) => [[ofInbox, value]]))
+  const ofDestinations = (value: number) => [
+    [ofOrders, value],
+    [ofUsers, 0],
+  ]
+  expect(await read('destination')).toEqual([1, 0, 0, 0].map(ofDestinations))
+  stop()
+  onTestFinished(observe({ health: async () => ({ ...counts, oldestDueAgeMs: 0 }) }))
+  expect((await read('inbox')).map((points) => points?.at(-1))).toEqual([3, 2, 1, 0].map((value) => [{}, value]))
 })
 
 it('what OpenTelemetry throws is a warning, and no more', async () => {
@@ -82,36 +74,26 @@ it('what OpenTelemetry throws is a warning, and no more', async () => {
   expect(warn.mock.calls[0]).toEqual(['observe failed', { code: 'HOOKLINE_OTEL', detail: 'out of order' }])
 })
 
-it('makes these instruments', () => {
-  const made: Record<string, string[]> = {}
-  const make =
-    (kind: string) =>
-    (name: string, { unit, advice }: MetricOptions) => {
-      const key = [kind, unit, advice?.explicitBucketBoundaries].join(' ').trim()
-      made[key] = [...(made[key] ?? []), name.replace('hookline.', '')]
-    }
-  const meter = { createCounter: make('counter'), createHistogram: make('times'), createObservableGauge: make('gauge') }
-  const callbacks = { addBatchObservableCallback() {}, removeBatchObservableCallback() {} }
-  metrics.setGlobalMeterProvider({ getMeter: () => ({ ...meter, ...callbacks }) as never })
+it('makes these instruments, by their units and buckets', () => {
+  const made: Record<string, string> = {}
+  const make = (name: string, { unit, advice }: MetricOptions) => {
+    const key = [unit, ...(advice?.explicitBucketBoundaries ?? [])].join(' ')
+    made[key] = `${made[key] ?? ''} ${name.replace('hookline.', '')}`.trim()
+  }
+  const kinds = { createCounter: make, createHistogram: make, createObservableGauge: make }
+  const meter = { ...kinds, addBatchObservableCallback() {}, removeBatchObservableCallback() {} }
+  metrics.setGlobalMeterProvider({ getMeter: () => meter as never })
   onTestFinished(() => metrics.disable())
   onTestFinished(observe({ health: async () => counts }))
 
-  const receiver = ['unplanned', 'stored', 'handled', 'ignored', 'failed'].map((name) => `receiver.${name}`)
-  const gauges = ['inbox', 'destination'].map((owner) =>
-    ['waiting', 'active', 'dead_letters'].map((name) => `${owner}.${name}`),
-  )
+  const ofReceiver = 'receiver.unplanned receiver.stored receiver.handled receiver.ignored receiver.failed'
+  const ofHealth = ['inbox', 'destination'].map((owner) => `${owner}.waiting ${owner}.active ${owner}.dead_letters`)
+  const times = 's 0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10'
   expect(made).toEqual({
-    'counter {message}': ['messaging.client.consumed.messages', ...receiver, 'destination.skipped'],
-    'counter {request}': ['receiver.refused'],
-    'counter {round}': ['destination.rounds'],
-    'counter {attempt}': ['destination.attempts'],
-    'counter {circuit}': ['destination.circuits'],
-    'times s 0.005,0.01,0.025,0.05,0.075,0.1,0.25,0.5,0.75,1,2.5,5,7.5,10': [
-      'receiver.store.duration',
-      'messaging.process.duration',
-    ],
-    'gauge {message}': gauges.flat(),
-    'gauge s': ['inbox.oldest_due_age', 'destination.oldest_due_age'],
+    '{message}': ['messaging.client.consumed.messages', ofReceiver, 'destination.skipped', ...ofHealth].join(' '),
+    ...{ '{request}': 'receiver.refused', '{round}': 'destination.rounds', '{attempt}': 'destination.attempts' },
+    ...{ '{circuit}': 'destination.circuits', s: 'inbox.oldest_due_age destination.oldest_due_age' },
+    [times]: 'receiver.store.duration messaging.process.duration',
   })
 })
 

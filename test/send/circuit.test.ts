@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Circuit, type CircuitPolicy, readCircuitOptions } from '../../src/send/circuit.ts'
 import { Circuits } from '../../src/send/circuits.ts'
-import { readDestinationOptions } from '../../src/send/destination-options.ts'
+import { type DestinationOptions, readDestinationOptions } from '../../src/send/destination-options.ts'
 import { LAST_START_MS } from '../../src/send/schedule.ts'
 import type { Attempt } from '../../src/send/sender-types.ts'
 import type { Target } from '../../src/send/webhooks.ts'
@@ -184,11 +184,11 @@ describe('a pace', () => {
 })
 
 describe('the circuits of two URLs', () => {
-  function setUpCircuits() {
+  function setUpCircuits(options: Partial<DestinationOptions> = {}) {
     const clock = manualClock()
     const webhooks = ['https://a.example/', 'https://b.example/'].map((url) => ({ url }))
     const circuit = { failures: 1, lastAttemptsPerSecond: 2 }
-    const settings = readDestinationOptions({ webhooks, clock, random: () => 0, circuit })
+    const settings = readDestinationOptions({ webhooks, clock, random: () => 0, circuit, ...options })
     const circuits = new Circuits(settings, () => {})
     const [a, b] = settings.targets as [Target, Target]
     const fail = (target: Target) => circuits.begin(target)(failed)
@@ -206,8 +206,12 @@ describe('the circuits of two URLs', () => {
     expect(holds()).toEqual([10_000, 5_000, 5_000])
     await clock.advance(HOUR)
     expect(holds()).toEqual([HOUR / 4, HOUR / 4, HOUR / 4])
-    circuits.update({ ...settings, enabled: false })
+    const off = { ...settings, enabled: false }
+    circuits.update(off)
     expect(holds()).toEqual([5_000, 5_000, 5_000])
+    await clock.advance(40_000)
+    circuits.update(off) // It began before.
+    expect(holds()).toEqual([10_000, 10_000, 10_000])
   })
 
   it('begin the four hours at the first claim, or now, or a minute after the arrival or the begin of the hold', async () => {
@@ -223,11 +227,15 @@ describe('the circuits of two URLs', () => {
     expect(startsOf({ dueAt, firstAt }, undefined, Number(at(HOUR)))).toEqual([64_000, HOUR + 4_000])
     expect(startsOf({ dueAt: at(3_000), firstAt }, undefined)).toEqual([67_000])
     expect(startsOf({ firstAt: at(5_000) }, undefined)).toEqual([69_000])
+    const set = clock.now() - 10 * HOUR // The clock of the system is set back.
+    Object.assign(clock, { now: () => set })
+    expect(startsOf({ dueAt: at(-HOUR), firstAt }, undefined)).toEqual([64_000 - 10 * HOUR])
   })
 
   it('have room for a probe, and after four hours for all that they hold, of which few are tried', async () => {
     const { circuits, clock, settings, a, b, fail, at } = setUpCircuits()
     const room = () => [circuits.room.count(), circuits.room.nextAt()]
+    expect(setUpCircuits({ maxPerSecond: 30 }).circuits.room.count()).toBe(3)
     expect(room()).toEqual([50, at(0)])
     fail(a)
     expect([circuits.admit([a, b]), room()]).toEqual([[b], [50, at(0)]])

@@ -221,21 +221,6 @@ describe('failed messages', () => {
     expect([...others, ...reasons].filter(isDropped)).toEqual(reasons)
   })
 
-  it('are dropped by their reasons as they are listed, and by their age', async () => {
-    const { clock, destination } = setUp([404, 404, 500])
-    for (const userId of ['a', 'b', 'c']) {
-      await destination.track({ userId, event: 'E' })
-      await clock.advance(4 * HOUR)
-    }
-    const left = async () => (await destination.deadLetters()).map(({ message }) => message?.userId)
-
-    expect(await left()).toEqual(['a', 'b', 'c'])
-    expect(await destination.drop({ reason: 'switched_off' })).toBe(0)
-    expect(await destination.drop({ reason: 'window_over' })).toBe(1)
-    expect(await destination.drop({ reason: 'refused', olderThan: new Date(clock.now() - 10 * HOUR) })).toBe(1)
-    expect(await left()).toEqual(['b'])
-  })
-
   it('of a user are forgotten with what waits, but not the request to delete them', async () => {
     const { clock, captured, destination } = setUp([404, 500])
     await destination.track({ userId: 'ada', event: 'Refused' })

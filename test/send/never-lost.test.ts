@@ -2,7 +2,6 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Webhook } from '../../src/send/webhooks.ts'
 import { createQueue } from '../../src/store/create-queue.ts'
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { manualClock, type Script } from '../../src/testing.ts'
@@ -34,6 +33,8 @@ test('no queued message is lost in any mix of calls, responses, switches, update
   }
   await fc.assert(fc.asyncProperty(fc.record(plan), run), { numRuns: runs(40) })
 })
+
+const toWebhook = (index: number) => ({ url: `https://shop.example/${index}` })
 
 interface Plan {
   readonly script: Script
@@ -84,10 +85,6 @@ async function run({ script, urls, steps: planned, graceMs, seed }: Plan): Promi
   for (const { status, latest } of reports) expect(latest.some(({ ok }) => ok)).toBe(status === 'delivered')
   await clock.advance(6_000) // The one timer of the deadlines is left to fire.
   expect(clock.timers).toBe(0)
-}
-
-function toWebhook(index: number): Webhook {
-  return { url: `https://shop.example/${index}` }
 }
 
 /** Numbers from 0 to below 1 that only look random. */

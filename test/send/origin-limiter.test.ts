@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { tracingChannel } from 'node:diagnostics_channel'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createDeadlines } from '../../src/kit/deadlines.ts'
 import type { DeliverEvent } from '../../src/send/destination-events.ts'
@@ -7,6 +7,7 @@ import { type Connection, OriginLimiter } from '../../src/send/origin-limiter.ts
 import type { Attempt } from '../../src/send/sender-types.ts'
 import { readWebhooks, type Target } from '../../src/send/webhooks.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
+import { hear } from '../support/channel.ts'
 
 const [target] = readWebhooks([{ url: 'http://shop.example/' }]) as [Target]
 const failed = { at: new Date(0), durationMs: 1, ok: false, body: '' }
@@ -119,18 +120,10 @@ test('a connection whose attempt failed is closed and carries no other', async (
 test('each attempt is traced from its own beginning to its end, in the context of its caller', async () => {
   const caller = new AsyncLocalStorage<number>()
   const callers: unknown[] = []
-  const ends: unknown[] = []
-  const subscribers = {
-    start: () => void callers.push(caller.getStore()),
-    end() {},
-    asyncStart() {},
-    asyncEnd: ({ url, id, attempt, result }: DeliverEvent) =>
-      void ends.push({ url, id, attempt, status: result?.status }),
-    error: () => void ends.push('error'),
-  }
-  const channel = tracingChannel<unknown, DeliverEvent>('hookline:deliver')
-  channel.subscribe(subscribers)
-  onTestFinished(() => void channel.unsubscribe(subscribers))
+  const onStart = () => void callers.push(caller.getStore())
+  subscribe('tracing:hookline:deliver:start', onStart)
+  onTestFinished(() => void unsubscribe('tracing:hookline:deliver:start', onStart))
+  const [ends, errors] = ['asyncEnd', 'error'].map((name) => hear<DeliverEvent>(`tracing:hookline:deliver:${name}`))
   const { post, responds } = setUp()
 
   const attempts = [1, 2, 3].map((number) => caller.run(number, post))
@@ -143,5 +136,8 @@ test('each attempt is traced from its own beginning to its end, in the context o
 
   const ended = { url: 'http://shop.example/', id: 'a job', attempt: 2 }
   expect(callers).toEqual([1, 2, 3])
-  expect(ends).toEqual([200, undefined, 200].map((status) => ({ ...ended, status })))
+  expect(ends).toMatchObject(
+    [{ status: 200 }, { error: 'reset' }, { status: 200 }].map((result) => ({ ...ended, result })),
+  )
+  expect(errors).toEqual([])
 })

@@ -47,13 +47,6 @@ describe('guardConnector', () => {
     expect(outcome).toEqual([[expect.objectContaining({ code }), null]])
     expect(socket.destroy).toHaveBeenCalled()
   })
-
-  it('passes an error on', () => {
-    const given = vi.fn()
-    const error = new Error('no')
-    guardConnector((_target, callback) => callback(error, null))(target, given)
-    expect(given.mock.calls).toEqual([[error, null]])
-  })
 })
 
 describe('createGuardedLookup', () => {
@@ -77,11 +70,15 @@ describe('createGuardedLookup', () => {
   ])('refuses a name %s: %j', (_what, addresses, code) => {
     for (const all of [false, true]) expect(answer(addresses, { all })?.[0]).toMatchObject({ code })
   })
+})
 
-  it('passes an error on', () => {
-    const given = vi.fn()
-    const error = new Error('ENOTFOUND')
-    createGuardedLookup((_name, _options, callback) => callback(error, undefined as never))('a', {}, given)
-    expect(given).toHaveBeenCalledWith(error, '', 0)
-  })
+it('an error of a connection or of a lookup is passed on', () => {
+  const given = vi.fn()
+  const error = new Error('ENOTFOUND')
+  guardConnector((_target, callback) => callback(error, null))({ hostname: 'a', protocol: 'http:', port: '80' }, given)
+  createGuardedLookup((_name, _options, callback) => callback(error, undefined as never))('a', {}, given)
+  expect(given.mock.calls).toEqual([
+    [error, null],
+    [error, '', 0],
+  ])
 })

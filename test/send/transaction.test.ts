@@ -1,6 +1,6 @@
 /** Which calls of a destination store in a transaction, and which queues refuse to. On PostgreSQL and SQLite: test/queues. */
 
-import { describe, expect, it, vi } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { MESSAGE_TYPES } from '../../src/protocol/type-table.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import type { Destination } from '../../src/send/destination-types.ts'
@@ -19,19 +19,14 @@ const CALLS: readonly (readonly [string, Call])[] = [
   ['submit', (each, options) => each.submit([{ message: fixtures.track }], options)],
 ]
 
-describe.each(CALLS)('%s', (_name, call) => {
-  it('passes a transaction on to the queue', async () => {
-    const push = vi.fn()
-    const { destination } = setUp([200], { queue: { ...memoryQueue(), push } })
-    const options = { db: {} }
-    await call(destination, options)
-    expect(push.mock.calls).toEqual([[expect.any(Array), options]])
-    expect(push.mock.calls[0]?.[1].db).toBe(options.db)
-  })
+it.each(CALLS)('%s passes a transaction on to the queue, and is refused where there are none', async (_name, call) => {
+  const push = vi.fn()
+  const options = { db: {} }
+  await call(setUp([200], { queue: { ...memoryQueue(), push } }).destination, options)
+  expect(push.mock.calls).toEqual([[expect.any(Array), options]])
+  expect(push.mock.calls[0]?.[1].db).toBe(options.db)
 
-  it('refuses one where the queue has no transactions, and stores nothing', async () => {
-    const { destination } = setUp()
-    await expect(call(destination, { db: {} })).rejects.toThrow('`db`')
-    expect((await destination.health()).waiting).toBe(0)
-  })
+  const { destination } = setUp()
+  await expect(call(destination, options)).rejects.toThrow('`db`')
+  expect((await destination.health()).waiting).toBe(0)
 })

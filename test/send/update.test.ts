@@ -138,18 +138,6 @@ it('what is left out stays as an earlier update, enable() and disable() have set
   expect(request?.headers['x-signature']).toBe(sign(request?.bytes ?? Buffer.of(), 'new secret'))
 })
 
-it('does not begin the four hours of held messages again while the destination is off', async () => {
-  const { clock, captured, destination } = setUp([200], { enabled: false, whenDisabled: 'hold' })
-  await destination.track({ userId: 'u', event: 'E' })
-  await clock.advance(3 * HOUR)
-
-  destination.update({ webhooks: at('new') })
-  await clock.advance(1.1 * HOUR)
-
-  expect(await destination.deadLetters()).toMatchObject([{ reason: 'switched_off', message: { event: 'E' } }])
-  expect(captured.requests).toEqual([])
-})
-
 it('sends unsigned from now on when the secret is null', async () => {
   const { clock, captured, destination } = setUp()
   destination.update({ sharedSecret: null })
