@@ -149,12 +149,8 @@ describe('a call is written down at once', () => {
 
   test('a getter is asked once: what is checked is what travels', async () => {
     let asked = 0
-    const call = {
-      event: 'E',
-      get userId() {
-        return asked++ === 0 ? 'user-1' : 7
-      },
-    }
+    const get = () => (asked++ === 0 ? 'user-1' : 7)
+    const call = Object.defineProperty({ event: 'E' }, 'userId', { enumerable: true, get })
 
     expect(await travel('track', call)).toMatchObject({ userId: 'user-1' })
 

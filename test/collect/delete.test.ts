@@ -1,19 +1,17 @@
 import { expect, it } from 'vitest'
+import type { CollectorDestination } from '../../src/collect/collector-types.ts'
 import { HooklineError } from '../../src/protocol/error.ts'
 import type { Submission } from '../../src/send/destination-types.ts'
 import { recorder, setUpCollector } from '../support/collect.ts'
 import { settle } from './dispatcher.ts'
 
+const sourcesOf = (named: Readonly<Record<string, readonly CollectorDestination[]>>) =>
+  Object.entries(named).map(([name, destinations]) => ({ name, writeKey: `key of ${name}`, destinations }))
+
 function setUp() {
   const [shared, shop, off, app] = [recorder(), recorder(), recorder({ enabled: false }), recorder()]
-  const { collector, clock } = setUpCollector({
-    sources: [
-      { name: 'shop', writeKey: 'k1', destinations: [shared, shop, off] },
-      { name: 'app', writeKey: 'k2', destinations: [shared, app] },
-      { name: 'idle', writeKey: 'k3', destinations: [] },
-    ],
-  })
-  return { collector, clock, shared, shop, off, app }
+  const sources = sourcesOf({ shop: [shared, shop, off], app: [shared, app], idle: [] })
+  return { ...setUpCollector({ sources }), shared, shop, off, app }
 }
 
 const notification = { type: 'delete', userId: 'user-1', timestamp: '2026-01-15T09:30:00.000Z' }
@@ -43,12 +41,7 @@ it('a deletion rejects when a destination has no room, after the others have que
   const later = recorder()
   const full = { submit: () => Promise.reject(new HooklineError('queue_full', 'no room')) }
   const slow = { submit: (given: readonly Submission[]) => settle().then(() => later.submit(given)) }
-  const { collector } = setUpCollector({
-    sources: [
-      { name: 'shop', writeKey: 'k1', destinations: [full] },
-      { name: 'app', writeKey: 'k2', destinations: [slow] },
-    ],
-  })
+  const { collector } = setUpCollector({ sources: sourcesOf({ shop: [full], app: [slow] }) })
 
   await expect(collector.delete('user-1')).rejects.toMatchObject({ code: 'queue_full' })
 

@@ -48,9 +48,7 @@ it('an observer gets requests that fail as a whole: why, and what was read by th
   await clock.advance(100)
   await late
 
-  const seen = events.map(({ status, error, text, source, durationMs }) => [
-    ...[status, error?.code, text, source, durationMs],
-  ])
+  const seen = events.map((each) => [each.status, each.error?.code, each.text, each.source, each.durationMs])
   expect(seen).toEqual([
     [405, 'method_not_allowed', '', 'shop', 0],
     [401, 'write_key_unknown', '', undefined, 0],

@@ -1,6 +1,6 @@
 /** Destinations of one source get the same messages, and share nothing else. */
 
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { CollectorDestination } from '../../src/collect/collector-types.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { createDestination } from '../../src/send/create-destination.ts'
@@ -32,15 +32,9 @@ const alias = { type: 'alias', userId: 'u', previousId: 'p', messageId: 'n' }
 describe('destinations of one source', () => {
   it('get the same bytes, under the same ids, as each would make of the messages itself', async () => {
     const [one, two, alone] = [setUpDestination(), setUpDestination(), setUpDestination()]
-    const given: Submission[] = []
-    const other = {
-      async submit(submissions: readonly Submission[]) {
-        given.push(...submissions)
-        return []
-      },
-    }
+    const other = { submit: vi.fn(async (_given: readonly Submission[]) => []) }
     await collectFor(one.destination, other, two.destination)('/v1/batch', { batch: [page, alias] })
-    await alone.destination.submit(given)
+    await alone.destination.submit(other.submit.mock.calls[0]?.[0] ?? [])
     expect(one.jobs).toHaveLength(2)
     expect(two.jobs).toEqual(one.jobs)
     expect(alone.jobs).toEqual(one.jobs)

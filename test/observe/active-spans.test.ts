@@ -116,16 +116,11 @@ it('the `around` of an earlier subscriber holds, too', async () => {
   isInside(named('theirs')[0], named('process track')[0])
 })
 
-/** What an instrumentation of undici does. */
-function instrumentUndici(): void {
+it('what an instrumentation of undici makes is inside the attempt of a sender, in the trace of its caller', async () => {
+  const { named } = setUp()
   const onRequest = (): void => query('request')
   subscribe('undici:request:create', onRequest)
   onTestFinished(() => void unsubscribe('undici:request:create', onRequest))
-}
-
-it('what an instrumentation of undici makes is inside the attempt of a sender, in the trace of its caller', async () => {
-  const { named } = setUp()
-  instrumentUndici()
   await using endpoint = await startEndpoint()
   const { url } = endpoint
   const sender = createSender({ webhooks: [{ url }], sharedSecret: 'secret' })

@@ -21,7 +21,6 @@ const { ca } = createCertificate('private_ca')
 it.each<[option: string, options: object | undefined]>([
   ['createSender: options', undefined],
   ['secret', { secret: 's' }],
-  ['webhooks', { webhooks: undefined }],
   ['sharedSecret', { sharedSecret: '' }],
   ['userAgent', { userAgent: 'Acme/2' }],
   ['timeoutMs', { timeoutMs: 5_001 }],
@@ -37,7 +36,6 @@ it.each<[option: string, options: object | undefined]>([
 it.each<[option: string, options: object | undefined]>([
   ['createDestination: options', undefined],
   ['onattempt', { onattempt: () => {} }],
-  ['webhooks', { webhooks: [] }],
   ['enabled', { enabled: 1 }],
   ['whenDisabled', { whenDisabled: 'keep' }],
   ['addressTimeoutMs', { addressTimeoutMs: 5_001 }],

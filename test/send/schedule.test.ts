@@ -80,14 +80,11 @@ describe('planNextStep', () => {
 
   test('a held URL is tried at the scheduled time, or the window is over', () => {
     const round = { chosen: [b], held: [a], targets: [a, b] }
-    expect(plan([{ status: 404 }], round)).toEqual({
-      retryAt: new Date(now + 5_000),
-      state: { rounds: 1, attempts: [attemptOf({ status: 404 })], next: { [a.id]: now + 5_000, [b.id]: 'never' } },
-    })
-    expect(plan([{ status: 404 }], { ...round, now: startedAt + LAST_START_MS })).toMatchObject({
-      failure: 'window_over',
-      state: { next: { [a.id]: 'never', [b.id]: 'never' } },
-    })
+    const states = (at: number | 'never') => ({ rounds: 1, next: { [a.id]: at, [b.id]: 'never' } })
+    const step = plan([{ status: 404 }], round)
+    expect(step).toMatchObject({ retryAt: new Date(now + 5_000), state: states(now + 5_000) })
+    const last = plan([{ status: 404 }], { ...round, now: startedAt + LAST_START_MS })
+    expect(last).toMatchObject({ failure: 'window_over', state: states('never') })
   })
 
   test('a URL that waits for the last start is still retried when no time is left for another', () => {

@@ -11,10 +11,7 @@ import { setUp } from './set-up.ts'
 type Call = (destination: Destination, options: PushOptions) => Promise<unknown>
 
 const CALLS: readonly (readonly [string, Call])[] = [
-  ...MESSAGE_TYPES.map((type): [string, Call] => [
-    type,
-    (each, options) => each[type](fixtures[type] as never, options),
-  ]),
+  ...MESSAGE_TYPES.map((type): [string, Call] => [type, (to, options) => to[type](fixtures[type] as never, options)]),
   ['send', (each, options) => each.send(fixtures.track, options)],
   ['submit', (each, options) => each.submit([{ message: fixtures.track }], options)],
 ]

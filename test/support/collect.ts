@@ -17,7 +17,6 @@ export type Delivered = Readonly<Record<string, unknown>>
 export function recorder({ enabled = true } = {}) {
   const messages: Delivered[] = []
   const keys: (string | undefined)[] = []
-  let submits = 0
   const take = ({ message, key }: Submission): Queued => {
     if (!enabled) return { queued: false, reason: 'switched_off' }
     if (!isMeantFor(INTEGRATION_NAME, message.integrations)) return { queued: false, reason: 'not_selected' }
@@ -25,17 +24,14 @@ export function recorder({ enabled = true } = {}) {
     keys.push(key)
     return { queued: true, id: 'an id' }
   }
-  return {
-    messages,
-    keys,
-    get submits() {
-      return submits
-    },
+  const recording = {
+    ...{ messages, keys, submits: 0 },
     submit: async (submissions: readonly Submission[]): Promise<readonly Queued[]> => {
-      submits++
+      recording.submits++
       return submissions.map(take)
     },
   }
+  return recording
 }
 
 export function setUpCollector(options: Partial<CollectorOptions> = {}) {
