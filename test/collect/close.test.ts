@@ -48,7 +48,8 @@ describe('close', () => {
   })
 
   it('returns what was being posted and what waited, in order, on timeout, also when it is called again', async () => {
-    const { client, clock, failures, aborted } = setUp(['hang', 500, 200, 'hang'], { flushAt: 2, maxInFlight: 3 })
+    const options = { flushAt: 2, maxInFlight: 3 }
+    const { client, clock, failures, aborted, requests } = setUp(['hang', 500, 200, 'hang'], options)
     for (let index = 0; index < 9; index++) client.track(numbered(index))
     const flushed = client.flush()
 
@@ -63,8 +64,9 @@ describe('close', () => {
     expect(eventsOf(await rest)).toEqual(expected)
     const complete = { type: 'track', messageId: expect.any(String), timestamp: expect.any(String) }
     expect((await rest)[0]).toMatchObject(complete)
-    expect([aborted(), failures]).toEqual([2, []])
     await flushed
+    await clock.advance(60_000)
+    expect([aborted(), failures, requests.length]).toEqual([2, [], 4])
   })
 
   it('waits 10 seconds by default, retries included, and sends nothing afterwards', async () => {

@@ -178,12 +178,12 @@ describe('Limits', () => {
     expect(destination.messages).toHaveLength(1)
   })
 
-  it('a context that would be multiplied is refused whole', async () => {
+  it('a context and integrations that would be multiplied are refused whole', async () => {
     const { post } = setUpCollector()
-    const context = { text: 'x'.repeat(20_000) }
-    const list = (length: number) => ({ context, batch: Array.from({ length }, () => page) })
+    const fields = { context: { text: 'x'.repeat(10_000) }, integrations: { text: 'x'.repeat(10_000) } }
+    const list = (length: number) => ({ ...fields, batch: Array.from({ length }, () => page) })
     expect((await post('/v1/batch', list(100))).json.accepted).toBe(100)
-    const tooLarge = { status: 413, code: 'call_too_large', path: 'context' }
+    const tooLarge = { status: 413, code: 'call_too_large', path: 'integrations' }
     expect((await post('/v1/batch', list(110))).json).toMatchObject(tooLarge)
   })
 

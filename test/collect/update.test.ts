@@ -21,13 +21,6 @@ describe('update', () => {
     expect(other.messages[0]?.context).toEqual({})
   })
 
-  it('changes what delete affects', async () => {
-    const { collector, destination } = setUpCollector()
-    collector.update({ sources: [{ name: 'app', writeKey, destinations: [destination] }] })
-    expect(await collector.delete('user-1')).toEqual([{ source: 'app', queued: 1 }])
-    await expect(collector.delete('user-1', { sources: ['shop'] })).rejects.toThrow("'app'")
-  })
-
   it.each([
     ['in the header', headersOf(writeKey), page],
     ['in the body', { 'content-type': 'application/json' }, { ...page, writeKey }],

@@ -166,6 +166,17 @@ it('through an inbox: stored, and handled later, in the trace of the request', a
   expect(warnings).not.toHaveBeenCalled()
 })
 
+it('a message that fails before its handlers has a span, too', async () => {
+  const { clock } = setUpReceiver()
+  const { receiver, deliver, spans } = setUp({ inbox: memoryQueue({ clock }), clock })
+  onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
+  receiver.on('track', () => {}).start()
+  await deliver('no message' as never)
+  await clock.advance(1_000)
+  const attributes = { 'error.type': 'body_not_json', 'hookline.next': 'dead_letter' }
+  expect(spans().filter(({ name }) => name === 'process')).toMatchObject([{ attributes }])
+})
+
 it('the span of the HTTP server stays the parent when it is of the same trace, and is linked when it is not', async () => {
   const { receiver, deliver, spans } = setUp()
   receiver.on('track', () => {})

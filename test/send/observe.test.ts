@@ -47,11 +47,11 @@ it('what is unreadable is attempted with the bytes that the queue has', async ()
   const { events, reports } = observe(destination)
 
   const id = 'abcdef01-2345-4789-8abc-def012345678'
-  await queue.push([{ id, body: Buffer.from('two\nlines') }])
+  await queue.push([{ id, body: Buffer.from('{}\n{}') }])
   await clock.advance(0)
 
   expect(events).toEqual([['attempted', { id, status: 'failed' }]])
-  expect(reports).toMatchObject([{ reason: 'unreadable', bytes: Buffer.from('two\nlines') }])
+  expect(reports).toMatchObject([{ reason: 'unreadable', bytes: Buffer.from('{}\n{}') }])
 })
 
 it('an observer of forget gets the ids as they were passed, once they are checked', async () => {

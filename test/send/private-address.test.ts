@@ -60,7 +60,8 @@ describe('createGuardedLookup', () => {
 
   it('returns public addresses, one or all', () => {
     expect(answer(['8.8.8.8', '1.1.1.1'])).toEqual([null, '8.8.8.8', 4])
-    expect(answer(['8.8.8.8'], { all: true })).toEqual([null, [{ address: '8.8.8.8', family: 4 }]])
+    const all = ['8.8.8.8', '2606:4700::1'].map((address, index) => ({ address, family: index === 0 ? 4 : 6 }))
+    expect(answer(['8.8.8.8', '2606:4700::1'], { all: true })).toEqual([null, all])
   })
 
   it.each([
