@@ -16,7 +16,6 @@ it.each<[HooklineErrorCode, number, Partial<EndpointRequest>]>([
   ['body_too_large', 413, { readBody: fails('body_too_large') }],
   ['body_aborted', 400, { readBody: fails('body_aborted') }],
   ['body_consumed', 500, { readBody: fails('body_consumed') }],
-  ['write_key_missing', 401, { headers: json }],
 ])('answers %s, which pages of any site may read, and reports it', async (code, status, changes) => {
   const { post, errors } = setUpCollector()
 

@@ -12,7 +12,7 @@ import {
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { onTestFinished } from 'vitest'
 
-export interface Point {
+interface Point {
   readonly attributes: object
   readonly value: number | { readonly count: number; readonly sum?: number | undefined }
 }

@@ -62,8 +62,9 @@ const least: Partial<DestinationOptions> = {
   ...{ timeoutMs: 1, enabled: false, allowPrivateAddresses: false, whenDisabled: 'hold', historicalAfterMs: 1 },
   ...{ concurrency: 1, maxPerSecond: 1, circuit: { failures: 1, maxProbeMs: 1_000, lastAttemptsPerSecond: 1 } },
 }
-const most = { timeoutMs: 5_000, addressTimeoutMs: 5_000, filter: () => true, transform: () => fixtures.page }
-const callbacks = { groupBy: () => 'a', onAttempt() {}, onCircuit() {}, onDeadLetter() {} }
+const functions = { filter: () => true, transform: () => fixtures.page }
+const callbacks = { onAttempt() {}, onCircuit() {}, onDeadLetter() {} }
+const most = { timeoutMs: 5_000, addressTimeoutMs: 5_000, groupBy: () => 'a', ...callbacks }
 
 it('the settings of a destination are the documented defaults, or as given', () => {
   expect(readDestinationOptions({ webhooks })).toEqual({
@@ -74,9 +75,8 @@ it('the settings of a destination are the documented defaults, or as given', () 
     random: expect.any(Function),
   })
   expect(readDestinationOptions({ webhooks, ...least })).toMatchObject(least)
-  const { filter, transform, ...others } = most
-  const settings = { ...others, ...callbacks, functions: { filter, transform }, userAgent: 'Acme/1.0' }
-  expect(readDestinationOptions({ webhooks, ...most, ...callbacks, userAgent: 'Acme' })).toMatchObject(settings)
+  const settings = { ...most, functions, userAgent: 'Acme/1.0' }
+  expect(readDestinationOptions({ webhooks, ...most, ...functions, userAgent: 'Acme' })).toMatchObject(settings)
 })
 
 it('a secret that looks as if it was read wrongly is a warning, which does not show it', () => {
