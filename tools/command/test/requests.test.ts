@@ -24,15 +24,21 @@ const store = await storeOf(
     body: Buffer.from(BODY),
     headers: signed,
     target: '/webhooks?token=t0ken',
-    message: { type: 'track', name: 'Order \u001b[31m\u202ex', user: 'ada\u009b\r\n\u2028' },
+    message: { type: 'track', name: 'Order \u001b[31m\u202ex', user: 'ada\u009b\r\n\u2028', fault: '\u001b.' },
+    answer: { ...answer, status: 201, by: 'forward', headers: ['Set-Cookie', 't0ken', 'Via', '3'], durationMs: 12.6 },
+    answerBody: Buffer.from('{"ok":"\u001b"}'),
   }),
   keptRequest('aaaa00000002', {
     body: Buffer.from(BODY.replace('39.0', '39')),
     headers: [...signed, 'Cookie', 't0ken'],
-    message: { type: 'track' },
+    message: { type: 'track', name: 'x'.repeat(41), user: 'y'.repeat(40) },
     ...{ verification: 'mismatched', reason: 'Got \u001b[2J.' },
+    answer: { ...answer, headers: ['Set-Cookie', 't0ken'] },
   }),
-  keptRequest('bbbb00000003', { body: BINARY, method: 'PUT', answer: { ...answer, note: '\u001b[3J' } }),
+  keptRequest('bbbb00000003', {
+    ...{ body: BINARY, method: 'PUT', verification: 'unchecked' },
+    answer: { ...answer, status: 300, by: 'forward', note: '\u001b[3J' },
+  }),
   keptRequest('cccc00000004', { isComplete: false, size: 9e6, body: Buffer.from('{'), message: { type: 'page' } }),
 )
 
@@ -47,17 +53,21 @@ async function storeOf(...requests: readonly KeptRequest[]): Promise<string> {
 
 const run = (...args: string[]) => hookline([...args, '--store', store])
 
-it('hookline list prints a line a request, the newest last, escaped and without its query', async () => {
-  const { code, stdout } = await run('list')
+/** Times are local. */
+const AT = /^(received {3})?2026-01-1\d \d\d:\d\d:00 */m
+const SIZE = Buffer.byteLength(BODY)
 
+it('hookline list prints a line a request, the newest last, escaped and without its query', async () => {
+  const { code, stdout } = await hookline(['list', '--store', store], { env: { FORCE_COLOR: '1' } })
+
+  const [user, name, why] = ['ada\\u{9b}\\u{d}\\u{a}\\u{2028}', `${'x'.repeat(39)}…`, 'not verified: Got \\u{1b}[2J.']
   expect(code).toBe(0)
-  expect(stdout.split('\n')).toEqual([
-    like(
-      / aaaa0000 {2}POST \/webhooks\?… {2}track +Order \\u\{1b\}\[31m\\u\{202e\}x {2}ada\\u\{9b\}\\u\{d\}\\u\{a\}\\u\{2028\} .* 200 /,
-    ),
-    like(/ aaaa0000 .* Got \\u\{1b\}\[2J\.$/),
-    like(/ bbbb0000 {2}PUT \/webhooks .* 5 B .*\\u\{1b\}\[3J$/),
-    like(/ cccc0000 .* 9000000 B /),
+  const shown = stdout.replaceAll('\u001b[', '<').split('\n')
+  expect(shown.map((line) => line.replace(AT, ''))).toEqual([
+    `aaaa0000  POST /webhooks?…  track     Order \\u{1b}[31m\\u{202e}x  ${user}     ${SIZE} B  <32m201<39m    13 ms  <32mverified<39m  Not a message: \\u{1b}.`,
+    `aaaa0000  POST /webhooks  track     ${name}  ${'y'.repeat(40)}     ${SIZE - 2} B  <32m200<39m     2 ms  <31m${why}<39m`,
+    `bbbb0000  PUT /webhooks  ${' '.repeat(36)}       5 B  <31m300<39m     2 ms  not verified  \\u{1b}[3J`,
+    `cccc0000  POST /webhooks  page      ${' '.repeat(25)}  9000000 B  <32m200<39m     2 ms  <32mverified<39m`,
     '',
   ])
 })
@@ -65,13 +75,14 @@ it('hookline list prints a line a request, the newest last, escaped and without 
 it('hookline list takes only some, and prints JSON without what could log someone in', async () => {
   const { stdout } = await run('list', '--type', 'track', '--limit', '1', '--json')
 
-  const headers = expect.arrayContaining([
-    ['Cookie', '(hidden)'],
-    ['Via', '2'],
-  ])
-  expect(JSON.parse(stdout)).toMatchObject({
-    ...{ id: 'aaaa00000002', receivedAt: '2026-01-15T09:30:00.000Z', type: 'track', verification: 'mismatched' },
-    ...{ headers, answer: { status: 200, by: 'listen' } },
+  const hidden = '(hidden)'
+  const first = { 'Content-Type': 'application/json', Authorization: hidden, via: '1', Via: '2' }
+  expect(JSON.parse(stdout)).toEqual({
+    ...{ id: 'aaaa00000002', receivedAt: '2026-01-15T09:30:00.000Z', method: 'POST', path: '/webhooks' },
+    ...{ isComplete: true, headers: Object.entries({ ...first, 'X-Signature': hidden, Cookie: hidden }) },
+    ...{ bytes: BODY.length, type: 'track', name: 'x'.repeat(41), user: 'y'.repeat(40) },
+    ...{ verification: 'mismatched', reason: 'Got \u001b[2J.' },
+    answer: { status: 200, headers: [['Set-Cookie', hidden]], by: 'listen', durationMs: 2 },
   })
   expect((await run('list', '--json')).stdout).not.toMatch(/t0ken|\u202e/)
 })
@@ -80,19 +91,28 @@ it('hookline list is wrong usage where nothing is kept yet', async () => {
   expectUsage(await hookline(['list'], { cwd: folder }), '.hookline/listen.sqlite', '--store')
 })
 
-it('hookline show prints the body pretty, each number and string as it is written', async () => {
+it('hookline show prints all of a request, the body pretty, each number and string as it is written', async () => {
   const { code, stdout } = await run('show', 'aaaa00000001')
 
+  const headers = `Content-Type: application/json\n  Authorization: (hidden)\n  via: 1\n  Via: 2\n  X-Signature: ${signed.at(-1)}`
   expect(code).toBe(0)
-  expect(stdout).toContain('POST /webhooks?…\n')
-  expect(stdout).toContain('  Authorization: (hidden)\n  via: 1\n  Via: 2\n')
-  expect(stdout).toMatch(/"total": 39\.0,\n {4}"n": 9007199254740993,\n {4}"n": 1e3,\n {4}"a b": \[\n {6}\{\},\n/)
-  expect(stdout).toContain('"Order \\u001b[31m\\u{202e}x"')
-  expect(stdout).not.toContain('t0ken')
+  expect(stdout.replace(AT, 'AT').split('\n\n')).toEqual([
+    'id         aaaa00000001\nAT\nrequest    POST /webhooks?…\nanswer     201 after 13 ms.\nsignature  verified\nmessage    \\u{1b}.',
+    `headers\n  ${headers}`,
+    `body, ${SIZE} bytes\n{\n  "type": "track",\n  "event": "Order \\u001b[31m\\u{202e}x",\n  "properties": {\n    "total": 39.0,\n    "n": 9007199254740993,\n    "n": 1e3,\n    "a b": [\n      {},\n      []\n    ]\n  }\n}`,
+    'headers of the answer\n  Set-Cookie: (hidden)\n  Via: 3',
+    'body of the answer\n{"ok":"\\u{1b}"}\n',
+  ])
+  expect((await run('show', 'aaaa00000001', '--raw')).stdout).toBe(BODY)
 })
 
 it.each<[string, string[], RegExp]>([
   ['not without it', ['last~2'], /^signature .*Got \\u\{1b\}\[2J\..*secret/m],
+  [
+    'that nothing checked',
+    ['last~1'],
+    /^answer .* 300 after 2 ms\. \\u\{1b\}.*\nsignature {2}not verified\. .*secret/m,
+  ],
   ['that nothing explains', ['last~2', '--secret', secret], /^signature {2}(?!.*2J)/m],
   ['that something explains', ['last~3', '--secret', ` ${secret} `], /^signature .*white space/m],
   ['not of a part', ['last', '--secret', secret], /^signature {2}verified\n.*^body, 9000000 bytes, of which 1 /ms],
@@ -107,7 +127,7 @@ it('hookline show shows a body that is not UTF-8 escaped, and writes no bytes to
   expectUsage(refused, '--raw')
 })
 
-it.each(['aaaa', 'ffff', 'last~9'])(
+it.each(['aaaa', 'aaaag', 'ffff', 'last~9', 'last~', '0123456789abc'])(
   'hookline show refuses %s, which names no request, or several',
   async (reference) => {
     expectUsage(await run('show', reference), `'${reference}'`)
@@ -115,11 +135,11 @@ it.each(['aaaa', 'ffff', 'last~9'])(
 )
 
 it('hookline replay sends the identical bytes and headers again', async () => {
-  await using endpoint = await startEndpoint()
+  await using endpoint = await startEndpoint({ script: [{ status: 200, body: '{"duplicate":true}' }, 299] })
 
-  const { code, stdout } = await run('replay', 'aaaa00000001', 'bbbb', '--to', endpoint.url)
+  const { code, stdout } = await run('replay', 'aaaa00000001', 'BBBB', '--to', endpoint.url)
 
-  expect([code, stdout]).toEqual([0, like(/^aaaa0000 {2}200 .*\nbbbb0000 {2}200 .*\n$/)])
+  expect([code, stdout]).toEqual([0, like(/^aaaa0000 {2}200 after \d+ ms, .*copy.*\nbbbb0000 {2}299 after \d+ ms\n$/)])
   const headers = { 'x-signature': sign(BODY, secret), authorization: 'Basic t0ken', via: '1, 2' }
   expect(endpoint.requests).toMatchObject([
     { method: 'POST', path: '/webhooks', headers, bytes: Buffer.from(BODY) },
@@ -128,10 +148,10 @@ it('hookline replay sends the identical bytes and headers again', async () => {
 })
 
 it('hookline replay fails when one is not answered 2xx, is not all kept, or cannot be sent', async () => {
-  await using endpoint = await startEndpoint({ script: [302] })
+  await using endpoint = await startEndpoint({ script: [300] })
   const replay = (id: string, to = endpoint.url) => run('replay', id, '--to', to)
 
-  expect(await replay('aaaa00000001')).toMatchObject({ code: 1, stdout: like(/302/) })
+  expect(await replay('aaaa00000001')).toMatchObject({ code: 1, stdout: like(/300/) })
   expect(await replay('cccc')).toMatchObject({ code: 1, stdout: like(/^cccc0000 {2}not sent/), stderr: '' })
   const away = await replay('bbbb', 'http://127.0.0.1:1')
   expect(away).toMatchObject({ code: 1, stdout: like(/ECONNREFUSED/) })
@@ -150,13 +170,12 @@ it('hookline replay asks before it sends to another machine, and sends nothing w
   expect(endpoint.requests).toHaveLength(0)
 })
 
-it.each([
-  ['a summary that is no JSON', "UPDATE requests SET summary = 'x'"],
-  ['an id that a terminal obeys', `UPDATE requests SET summary = json_set(summary, '$.id', char(27) || '[31m')`],
-])('a store of strangers is refused: %s', async (_case, sql) => {
+const DAMAGED = ['$.id', '$.receivedAt', '$.size', '$.answer.durationMs', '$.answer.status']
+const sqlOf = (path: string) => `json_set(summary, '${path}', char(27) || '[31m')`
+it.each(["'x'", ...DAMAGED.map(sqlOf)])('a store of strangers is refused, with a summary of %s', async (summary) => {
   const path = await storeOf(keptRequest('aaaa00000001'))
   const database = new DatabaseSync(path)
-  database.exec(sql)
+  database.exec(`UPDATE requests SET summary = ${summary}`)
   database.close()
 
   for (const args of [['list'], ['show', 'last']]) {
