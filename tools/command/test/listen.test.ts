@@ -1,7 +1,7 @@
 /** `hookline listen`. */
 
 import { once } from 'node:events'
-import { rm, stat } from 'node:fs/promises'
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import net from 'node:net'
 import { join } from 'node:path'
@@ -23,9 +23,11 @@ import { keptRequest } from './kept-request.ts'
 const secret = 'a secret'
 const withSecret = { env: { HOOKLINE_SECRET: secret } }
 const signed = signedRequest(fixtures.track, secret)
+const page = signedRequest(fixtures.page, secret)
 
 it('listen shows a line a request: what it is, whether it is verified, and why not', async () => {
-  const { url, lines, end } = await listen([], withSecret)
+  const cwd = await createFolder()
+  const { url, lines, end } = await listen([], { ...withSecret, cwd })
 
   const statuses = [
     await post(url, signed),
@@ -37,7 +39,7 @@ it('listen shows a line a request: what it is, whether it is verified, and why n
   const bytes = signed.body.length
   expect(await lines(3)).toEqual([
     expect.stringMatching(
-      `  [0-9a-f]{8}  POST /webhooks  track +Order Completed  user-1 +${bytes} B  200 +\\d+ ms  verified$`,
+      `^\\d\\d:\\d\\d:\\d\\d  [0-9a-f]{8}  POST /webhooks  track +Order Completed  user-1 +${bytes} B  200 +\\d+ ms  verified$`,
     ),
     like(/ 401 .* not verified: .*line break/),
     like(/ 401 .* not verified: ./),
@@ -45,6 +47,8 @@ it('listen shows a line a request: what it is, whether it is verified, and why n
   const { code, stderr } = await end()
   expect([code, stderr]).toEqual([0, like(/\n3 requests received, 1 verified, 2 not verified.\n$/)])
   expect(stderr).not.toContain(secret)
+  const answers = read(cwd).map(({ answerBody }) => JSON.parse(Buffer.from(answerBody).toString()))
+  expect(answers.map(({ ok, code }) => ok ?? code)).toEqual([true, 'signature_mismatch', 'signature_missing'])
 })
 
 it('listen verifies nothing without a secret, and answers any method and path, also without a Host', async () => {
@@ -67,31 +71,39 @@ it('listen refuses bodies over the limit, and shows uploads that end early', asy
   const { url, lines } = await listen()
   const chunked = { method: 'POST', body: new Blob([Buffer.alloc(5_000_001)]).stream(), duplex: 'half' }
 
-  const statuses = [await post(url, { method: 'POST', body: Buffer.alloc(5_000_001) }), await post(url, chunked)]
+  const large = (size: number) => post(url, { method: 'POST', body: Buffer.alloc(size) })
+  const statuses = [await large(5_000_000), await large(5_000_001), await post(url, chunked)]
   const { socket } = await send(url, 'POST /webhooks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nonly this')
   socket.end()
 
-  expect(statuses).toEqual([413, 413])
-  const shown = (await lines(3)).map((line) => / (\d+ B {2}...) /.exec(line)?.[1])
-  expect(shown).toEqual(['5000001 B  413', '5000001 B  413', '9 B  ---'])
+  expect(statuses).toEqual([200, 413, 413])
+  const shown = (await lines(4)).map((line) => / (\d+ B {2}...) /.exec(line)?.[1])
+  expect(shown).toEqual(['5000000 B  200', '5000001 B  413', '5000001 B  413', '9 B  ---'])
 })
 
 it('what is no HTTP is answered 400, and noted once a second', async () => {
   const { url, printed } = await listen()
-  const sockets = await Promise.all(['\x16\x03\x01', 'hello\r\n\r\n'].map((bytes) => send(url, bytes)))
-  await until(() => sockets.every(({ text }) => text().startsWith('HTTP/1.1 400 ')))
-  expect(printed.stderr.split('\n')).toHaveLength(3)
+  for (const bytes of ['\x16\x03\x01', 'hello\r\n\r\n']) {
+    const { text } = await send(url, bytes)
+    await until(() => text().startsWith('HTTP/1.1 400 '))
+  }
+  expect(printed.stderr.split('\n')).toEqual([expect.anything(), like(/https: .*http:/), ''])
 })
 
-it('of a flood, five reasons are found in a second', () => {
+it('of a flood, five reasons are found in a second, and none of a large body', () => {
   const now = vi.spyOn(performance, 'now')
   onTestFinished(() => now.mockRestore())
   const findReason = createFindReason(secret)
-  for (const at of [5_000, 7_000]) {
+  const isFound = (...args: [Uint8Array, string?]) => !findReason('1a2b', ...args).includes('hookline show 1a2b')
+  for (const [at, free] of [[5_000, 5] as const, [6_000, 0] as const, [6_001, 5] as const]) {
     now.mockReturnValue(at)
-    const reasons = Array.from({ length: 6 }, () => findReason('1a2b', signed.bytes, 'x'))
-    expect(reasons.filter((reason) => reason.includes('hookline show 1a2b'))).toHaveLength(1)
+    expect(Array.from({ length: 6 }, () => isFound(signed.bytes, 'x')).filter(Boolean)).toHaveLength(free)
   }
+  now.mockReturnValue(9_000)
+  const [large, larger] = [Buffer.alloc(100_000), Buffer.alloc(100_001)]
+  expect([isFound(large, 'x'), isFound(larger, 'x'), isFound(larger)]).toEqual([true, false, true])
+  const signature = `sha1=${signed.headers['x-signature']}`
+  expect(findReason('1a2b', Buffer.from(`${signed.body}\n`), signature)).toMatch(/^(.*\. ){2}Also \w+\.$/)
 })
 
 it('--fail answers by the script, then normally', async () => {
@@ -138,7 +150,7 @@ it('--forward passes on the identical bytes and the end-to-end headers, and answ
     const cookies = { 'set-cookie': ['a=1', 'b=2'], connection: 'x-gone', 'x-gone': '1' }
     response.writeHead(302, { location: '/elsewhere', ...cookies, 'x-kept': '2' }).end('see there')
   })
-  const { url, lines } = await listen(['--forward', `${other.url}/?source=shop`], withSecret)
+  const { url, lines, printed } = await listen(['--forward', `${other.url}/?source=shop`], withSecret)
   const body = Buffer.from([0xff, 0xfe, 0x00, 0x7b, 0x0d, 0x0a])
   const kept = ['X-Signature: no', 'x-TWICE: 1', 'X-Twice: 2', 'Authorization: Basic eA==']
   const hops = ['TE: trailers', 'Keep-Alive: 5', 'Connection: keep-alive, X-Hop', 'X-Hop: 1']
@@ -155,6 +167,7 @@ it('--forward passes on the identical bytes and the end-to-end headers, and answ
   expect(other.requests).toMatchObject([{ method: 'PUT', target: '/?source=shop', body }])
   expect(other.requests[0]?.headers.toSorted()).toEqual(headers.toSorted())
   expect((await lines(1))[0]).toMatch(/ 302 .* not verified: /)
+  expect(printed.stderr).toContain(`${other.url}/. `)
 })
 
 it('--forward keeps the path for a URL without one, and passes on a compressed answer as it is', async () => {
@@ -174,14 +187,18 @@ it('--forward keeps the path for a URL without one, and passes on a compressed a
 it.each([
   ['connection', 502],
   ['timeout', 504],
-] as const)('--forward answers for an endpoint without an answer: %s, %i', async (error, status) => {
+  [undefined, 201],
+] as const)('--forward answers for an endpoint without an answer, and keeps 64 KB: %s, %i', async (error, status) => {
   const kept: KeptRequest[] = []
-  const answer = { headers: [], body: Buffer.alloc(0), durationMs: 1, error, reason: 'Got none.' }
+  const own = error === undefined ? { status } : { error, reason: 'Got none.' }
+  const answer = { headers: [], body: Buffer.alloc(70_000), durationMs: 1, ...own }
   const forwarder = { forward: async () => answer, close: async () => {} } as unknown as Forwarder
   const { server } = createEndpoint({ forwarder, keep: (request) => void kept.push(request) })
 
   expect(await post(await listenHere(server), signed)).toBe(status)
-  expect(kept).toMatchObject([{ answer: { status, by: 'forward', note: 'Got none.' } }])
+  expect(kept).toMatchObject([{ answer: { status, by: 'forward' } }])
+  const { length } = JSON.stringify({ status, detail: own.reason })
+  expect(kept[0]?.answerBody).toHaveLength(error === undefined ? 65_536 : length)
 })
 
 it('the store is for this user alone, is shared, and is made again when it was removed', needs('POSIX'), async () => {
@@ -196,13 +213,25 @@ it('the store is for this user alone, is shared, and is made again when it was r
   other.append(keptRequest('aaaa00000001'))
   const both = other.list(9)
   other.close()
+  const ignored = await readFile(join(folder, '.gitignore'), 'utf8')
   await rm(folder, { recursive: true })
-  await post(url, signedRequest(fixtures.page, secret))
-  await end()
+  await post(url, page)
+  const kept = read(cwd)
+  await rm(folder, { recursive: true })
+  await writeFile(folder, 'no folder')
+  for (const request of [page, page]) await post(url, request)
+  const { stderr } = await end()
 
-  expect(modes).toEqual([0o700, 0o600, 0o600, 0o600, 0o600])
+  expect([...modes, ignored]).toEqual([0o700, 0o600, 0o600, 0o600, 0o600, '*\n'])
   expect(both).toHaveLength(2)
-  expect(read(cwd)).toMatchObject([{ message: { type: 'page' } }])
+  const received = { receivedAt: expect.closeTo(Date.now(), -5), headers: expect.arrayContaining(['x-signature']) }
+  const type = ['content-type', 'application/json', 'content-length', '11']
+  const answer = { status: 200, headers: type, by: 'listen', durationMs: expect.any(Number) } as const
+  const bodies = { body: new Uint8Array(page.bytes), answerBody: new Uint8Array(Buffer.from('{"ok":true}')) }
+  const message = { type: 'page', user: 'user-1' }
+  const others = { ...received, ...bodies, verification: 'unchecked', message, answer } as const
+  expect(kept).toEqual([keptRequest(like(/^[0-9a-f]{12}$/), others)])
+  expect(stderr).toMatch(/^.*\n.* not stored\. .*\n4 requests received, 2 not stored\.\n$/)
 })
 
 it('a port that is taken is wrong usage', async () => {
