@@ -43,6 +43,13 @@ describe('history', () => {
     const lines = (await run('history')).stdout.split('\n')
 
     expect(lines[0]).toMatch(/^\d{4}-\S+Z {2}/)
+    const [identity, handlers] = [
+      { id: ids[0], type: 'track', event: 'Order Completed', userId: 'ada' },
+      ['crm', 'mail'],
+    ]
+    const times = { handledAt: expect.any(String), receivedAt: expect.any(String) }
+    const [json] = jsonLines((await run('history', '--json')).stdout)
+    expect(json).toEqual({ ...identity, ...times, handlers, ignored: false })
     expect(lines.map((line) => line.slice(26))).toEqual([
       `${ids[0]}  track Order Completed, user ada  (by crm, mail)`,
       `${ids[1]}  track Order \\u{1b}[31mRefunded, user bob  (by crm, mail)`,
@@ -63,7 +70,8 @@ describe('history', () => {
     ['--until 2026-01-01', []],
   ])('is filtered by %s', async (filter, expected) => {
     const words = filter.split(' ').map((word) => word.replace('\u00a0', ' '))
-    const { stdout } = await inbox.run('history', '--json', ...words)
+    const { stdout, stderr } = await inbox.run('history', '--json', ...words)
+    expect(stderr.split('\n')).toHaveLength(expected.length === 0 ? 2 : 1)
     expect(jsonLines<{ id: string }>(stdout).map(({ id }) => inbox.ids.indexOf(id))).toEqual(expected)
   })
 
@@ -143,6 +151,20 @@ it('replay names an id that is not in the history, and handlers that handled non
   expect(misspelt).toMatchObject({ code: 0, stderr: like(/'crmm'.*: crm, mail\./) })
   expect(refused).toMatchObject({ code: 2, stdout: '', stderr: like(/'crm'.*\n.*--yes/) })
   expect(fine).toMatchObject({ code: 0, stderr: '' })
+  const none = { types: {}, events: {}, handlers: {} }
+  const report = { queue: 'inbox', action: 'replay', dryRun: true, count: 0, done: 0, ...none, id: 'fix-42' }
+  const { stdout } = await run('replay', '--type', 'group', '--id', 'fix-42', '--dry-run', '--json')
+  expect(jsonLines(stdout)).toEqual([report])
+})
+
+it('replay names the eight most frequent kinds of messages, and history lists the first hundred', async () => {
+  const path = join(folder, `${files++}.sqlite`)
+  const events = Array.from({ length: 102 }, (_, at) => `E${at < 93 ? 0 : at}`)
+  const messages = events.map((event) => ({ ...fixtures.track, event, messageId: randomUUID() }))
+  await handle(sqliteQueue({ path, name: 'inbox' }), messages)
+  const [replay, history] = [['replay', '--dry-run'], ['history']].map((words) => hookline(['queue', path, ...words]))
+  expect((await replay)?.stdout).toMatch(/: 93 track E0(, 1 track E\d+){7}, others\.\n$/)
+  expect(await history).toMatchObject({ stdout: like(/^(.*\n){100}$/), stderr: like(/--limit/) })
 })
 
 it('replay is stopped by Ctrl-C, and goes on with its id', async () => {

@@ -163,7 +163,7 @@ it('drop forgets dead letters: of a reason, a user, a handler, or all', async ()
 })
 
 describe('a file of two queues', () => {
-  const { run, path } = commandOn(join(folder, 'two.sqlite'))
+  const { run, path, json } = commandOn(join(folder, 'two.sqlite'))
   beforeAll(async () => {
     await fillInbox(() => sqliteQueue({ path, name: 'outbox' }))
     await createEmptyQueue(path)
@@ -180,6 +180,7 @@ describe('a file of two queues', () => {
     expect((await run('backup', copy)).stdout).toContain(copy)
     expect((await commandOn(copy).run()).stdout).toMatch(/\noutbox .* 3: /)
     expectUsage(await run('backup', copy), copy)
+    expect(await json('backup', `${copy}.json`)).toEqual({ action: 'backup', path: `${copy}.json` })
   })
 })
 
