@@ -1,10 +1,14 @@
 /** Tests what all subcommands share: help, wrong usage, the Node they need, and that they add no package. */
 
+import dns from 'node:dns/promises'
 import { writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { InvalidArgumentError } from 'commander'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import manifest from '../../../package.json' with { type: 'json' }
-import { requireNode, UsageError } from '../src/terminal.ts'
+import { confirmRemote, isLoopback, time } from '../src/arguments.ts'
+import { fail, requireNode, UsageError } from '../src/terminal.ts'
 import { createFolder, expectUsage, hookline } from './command.ts'
 
 it('the command adds no package to those that installing hookline brings', () => {
@@ -19,7 +23,7 @@ it.each(['check', 'queue', 'send'])('hookline help %s prints what --help prints'
 })
 
 const TO = '--to http://localhost:1/'
-it.each([
+it.each<[string, string]>([
   ['check', 'URL'],
   ['check localhost:3000/webhooks', 'http:// localhost:3000/webhooks'],
   ['check --list --only bytes-flaot', "--only 'bytes-flaot' bytes-float?"],
@@ -46,7 +50,9 @@ it.each([
   ['list --type trak', '--type track'],
   ['queue', 'LOCATION HOOKLINE_QUEUE'],
   ['queue x.sqlite ded', "'ded' dead?"],
-  ['queue x.sqlite show', 'show'],
+  ...['show', 'show a b', 'backup', 'backup a b', 'counts a', 'dead a', 'history a', 'history --limit 0'].map(
+    (words): [string, string] => [`queue x.sqlite ${words}`, `${words.split(' ')[0]}`],
+  ),
   ['queue x.sqlite drop --limit 5 --yes', '--limit drop'],
   ['queue x.sqlite dead --ui', '--ui dead'],
   ['queue x.sqlite --ui', 'x.sqlite'],
@@ -59,6 +65,8 @@ it.each([
   ['queue postgres:///hunter2', 'LOCATION postgres://'],
   ['queue dead redis://bob:hunter2@127.0.0.1:1', 'hookline queue LOCATION dead'],
   ['queue text.json', 'text.json SQLite'],
+  [`replay redis://bob:hunter2@x last ${TO}`, 'hookline queue LOCATION replay'],
+  [`replay text.json ${TO}`, 'hookline queue LOCATION replay'],
   ['types', 'SOURCE'],
   ['types none.json', 'SOURCE none.json'],
   ['types none.json --json', '--json --check'],
@@ -73,6 +81,77 @@ it.each([
 
   expectUsage(ran, ...names.split(' '))
   expect(ran.stderr).not.toMatch(/hunter|\bbob\b/)
+})
+
+it.each([
+  ...[
+    'listen --port 0 65535',
+    'listen --ui 0 65535',
+    'demo --port 0 65535',
+    'queue x --ui 0 65535',
+    'list --limit 1 10000',
+  ],
+  ...['queue x dead --limit 0 1000000', 'queue x replay --max-per-second 1 1000000', 'send x --count 1 1000000000'],
+  ...['send x --rate 1 100000', 'send x --concurrency 1 1000'],
+])('hookline %s: a number of this range', async (text) => {
+  const words = text.split(' ')
+  const [least, most] = words.splice(-2)
+  expectUsage(await hookline([...words, `${Number(most) + 1}`]), `${words.at(-1)}`, ` ${least} to ${most}.`)
+})
+
+const FILTERED = 'history replay dead redrive drop'
+const ACTIONS = `${FILTERED} counts show rewrite pause resume backup`
+it.each([
+  ...['since 1d', 'until 1d', 'type page', 'event x', 'user x', 'where a=1', 'handler x'].map(
+    (flag) => `${FILTERED} --${flag}`,
+  ),
+  ...[`${FILTERED} counts show rewrite --key-file x`, 'dead redrive drop --reason x', 'replay --id x'],
+  ...['replay --max-per-second 1', 'replay redrive drop --dry-run', 'replay redrive drop rewrite --yes'],
+  ...['history dead --limit 1', 'counts --ui'],
+])('hookline queue: these actions take this option, and no others: %s', async (text) => {
+  const [actions, flag = ''] = text.split(' --')
+  const taken = []
+  for (const action of ACTIONS.split(' ')) {
+    const id = action === 'show' || action === 'backup' ? ['id'] : []
+    const { stderr } = await hookline(['queue', 'none.sqlite', action, ...id, ...`--${flag}`.split(' ')])
+    if (!stderr.includes(`, not to ${action}.`)) taken.push(action)
+  }
+  expect(taken.join(' ')).toBe(actions)
+})
+
+it('a time is a date, or an age', () => {
+  vi.useFakeTimers({ now: Date.UTC(2026, 10, 24), toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const ages = { '1s': 1, '2m': 120, '3h': 10_800, '4d': 345_600, '999999w': 604_799_395_200 }
+  for (const [age, seconds] of Object.entries(ages)) expect(Date.now() - time(age).getTime()).toBe(seconds * 1_000)
+  expect(time('2026-11-20')).toEqual(new Date(Date.UTC(2026, 10, 20)))
+  for (const text of ['1y', '1234567d', 'd', '2026', '2026-1-1', '2026-11-20T25:00Z']) {
+    expect(() => time(text)).toThrow(InvalidArgumentError)
+  }
+})
+
+it('this machine is told by its names and addresses, and by what they lead to', async () => {
+  const others = ['localhost.example', 'mylocalhost', '127.0.0.1.example', '128.0.0.1', '[::2]', '0.0.0.0']
+  const hosts = ['localhost', 'app.localhost', '127.1.2.3', '[::1]', ...others]
+  expect(hosts.filter((host) => isLoopback(new URL(`http://${host}/`)))).toEqual(hosts.slice(0, 4))
+  const lookup = vi.spyOn(dns, 'lookup').mockResolvedValue([{ address: '192.0.2.1', family: 4 }] as never)
+  syncBuiltinESMExports()
+  const confirmed = confirmRemote(new URL('http://app.localhost:1/'), 'it')
+  lookup.mockRestore()
+  syncBuiltinESMExports()
+  await expect(confirmed).rejects.toThrow('app.localhost:1')
+})
+
+it.each(['', 'express', 'hookline', '*'])('an error that nobody foresaw has its stack for DEBUG=%s', (debug) => {
+  vi.stubEnv('DEBUG', debug)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  for (const error of [new RangeError('no \u001b'), new UsageError('no')]) fail(error)
+  const { calls } = write.mock
+  write.mockRestore()
+  process.exitCode = 0
+  const stack = expect.stringContaining('error: RangeError: no \u001b\n    at ')
+  expect(calls).toEqual([[/hookline|\*/.test(debug) ? stack : 'error: no \\u{1b}\n'], ['error: no\n']])
 })
 
 it('a Node that is older than the package asks for is wrong usage', () => {
