@@ -1,6 +1,7 @@
 /** `hookline check URL`: right endpoints pass, each fault fails the right cases, and what is printed. */
 
 import { readFileSync } from 'node:fs'
+import { sign } from 'hookline'
 import { startEndpoint } from 'hookline/testing'
 import { expect, it } from 'vitest'
 import { until } from '../../../test/support/until.ts'
@@ -18,6 +19,8 @@ import {
   startOther,
 } from './endpoints/start.ts'
 
+type Message = Readonly<Record<'type' | 'context' | 'timestamp' | 'messageId' | 'groupId', string>> & Fields
+type Fields = Readonly<Record<'traits' | 'properties', { readonly check: string }>>
 const env = { HOOKLINE_SECRET: SECRET }
 
 it('a right endpoint passes with the exit code 0, in all cases', async () => {
@@ -52,6 +55,37 @@ const FAULTS: readonly Fault[] = [
 it.each(FAULTS)('an endpoint with the fault %s fails the right cases, and no others', (...fault) =>
   expectFault('node', fault),
 )
+
+it.each<[string, 'pass' | 'fail', (message: Message, text: string) => boolean]>([
+  ['With a space after', 'fail', (_message, text) => text.includes('", "')],
+  ['Without a context', 'pass', ({ context }) => context === undefined],
+  ['without milliseconds', 'fail', ({ timestamp }) => !timestamp.includes('.')],
+  ['messageId', 'fail', ({ messageId }) => messageId !== undefined],
+  ['identify', 'pass', ({ type, traits }) => type === 'identify' && traits.check === 'plain-message'],
+  ['page', 'pass', ({ type, properties }) => type === 'page' && properties.check === 'plain-message'],
+  [
+    'group',
+    'pass',
+    ({ type, groupId, traits }) => type === 'group' && /^hookline-check-/.test(groupId) && traits.check !== '',
+  ],
+])('an endpoint that accepts a plain message only in one form is told so: %s, %s', async (says, result, accepts) => {
+  const isTaken = (text: string, given = '') => given === sign(text, SECRET) && accepts(JSON.parse(text), text)
+  await using endpoint = await startEndpoint({
+    script: [({ bytes, headers }) => (isTaken(`${bytes}`, headers['x-signature']) ? 200 : 401)],
+  })
+  const { stdout } = await hookline(['check', endpoint.url, '--only', 'plain-message', '--json'], { env })
+  const sentence = expect.stringContaining(says)
+  const section = 'Outbound event delivery, Authentication 3'
+  expect(jsonLines(stdout)).toEqual([
+    { id: 'plain-message', result, section, sentence, durationMs: expect.any(Number) },
+  ])
+})
+
+it('--list prints what each case sends and expects', async () => {
+  const { stdout } = await hookline(['check', '--list', '--json'])
+  expect(jsonLines(stdout)).toEqual(JSON.parse(JSON.stringify(ENDPOINT_CASES, FACTS)))
+})
+const FACTS = ['id', 'sends', 'expects', 'section', 'severity']
 
 it('an endpoint that accepts no plain message fails one case, and the others are skipped', async () => {
   const { 'plain-message': plain, ...others } = await findFaults(await startOther('node', 'quoted-secret'))
