@@ -110,16 +110,39 @@ it('the package manager is that of the nearest lock file above', async () => {
 
 const version = `hookline@${manifest.version}`
 
+const TYPESCRIPT = { 'tsconfig.json': '{}' }
+const VITEST = { 'package.json': { devDependencies: { vitest: '*' } } }
+
+it.each<[string, Readonly<Record<string, string | object>>, ...lines: string[]]>([
+  ['express', { 'package-lock.json': '{}' }, `npm install ${version} express`, 'node --env-file=.env webhooks.js'],
+  ['express', { 'pnpm-lock.yaml': '' }, `pnpm add ${version} express`],
+  ['express', { 'package.json': { packageManager: 'pnpm@10.0.0' }, 'yarn.lock': '' }, `pnpm add ${version} express`],
+  ['express', { 'package.json': { dependencies: { express: '5' } } }, `npm install ${version}`],
+  ['express', { 'package.json': { dependencies: { hookline: '1' } }, ...TYPESCRIPT }, 'npm install express'],
+  ['express', { ...TYPESCRIPT, 'yarn.lock': '' }, 'yarn add --dev @types/express', 'node --env-file=.env webhooks.ts'],
+  [
+    'express',
+    { 'package.json': { ...MODULE, scripts: { test: 'node --test test/*.js' } } },
+    'node --test webhooks.test.js',
+  ],
+  ['express', { 'package.json': { packageManager: 'bun@1.0.0' } }, 'bun run test'], // `bun test` is its own test runner.
+  ['next', { 'package.json': MODULE }, 'Start the app.', 'npm test'],
+  ['hono', VITEST, `npm install ${version} hono`, 'npm test'],
+])('the next steps for %s in a folder with %o: %s', async (name, files, ...lines) => {
+  const { stdout } = await init(await createProject(files), name)
+  for (const line of lines) expect(stdout).toContain(`\n  ${line}\n`)
+  const path = name === 'next' ? '/api/webhooks' : '/webhooks'
+  expect(/http:\/\/localhost:3000(\S+)/.exec(stdout)?.[1]).toBe(name === 'hono' ? undefined : path)
+})
+
 it.each([
-  [{ 'package-lock.json': '{}' }, `npm install ${version} express`],
-  [{ 'pnpm-lock.yaml': '' }, `pnpm add ${version} express`],
-  [{ 'package.json': { packageManager: 'pnpm@10.0.0' }, 'yarn.lock': '' }, `pnpm add ${version} express`],
-  [{ 'package.json': { dependencies: { express: '5' } } }, `npm install ${version}`],
-  [{ 'package.json': { dependencies: { hookline: '1' } }, 'tsconfig.json': '{}' }, 'npm install express'],
-  [{ 'tsconfig.json': '{}', 'yarn.lock': '' }, 'yarn add --dev @types/express'],
-  [{ 'package.json': { ...MODULE, scripts: { test: 'node --test test/*.js' } } }, 'node --test webhooks.test.js'],
-  [{ 'package.json': { packageManager: 'bun@1.0.0' } }, 'bun run test'], // `bun test` is its own test runner.
-] as const)('packages of a folder with %o: a step is %s', async (files, line) => {
-  const { stdout } = await init(await createProject(files), 'express')
-  expect(stdout).toContain(`\n  ${line}\n`)
+  ['express', { 'package.json': {} }, 'webhooks.test.mjs', './webhooks.js'],
+  ['express', TYPESCRIPT, 'webhooks.test.js', './webhooks.ts'],
+  ['express', { ...TYPESCRIPT, 'package.json': {} }, 'webhooks.test.mjs', './webhooks.mts'],
+  ['express', { ...TYPESCRIPT, ...VITEST }, 'webhooks.test.mts', './webhooks.mjs'],
+  ['next', { ...TYPESCRIPT, 'package.json': {} }, 'app/api/webhooks/route.test.mjs', './route.ts'],
+] as const)('the test for %s in a folder with %o is %s, and imports %s', async (name, files, test, imported) => {
+  const folder = await createProject(files)
+  await init(folder, name)
+  expect(await read(folder, test)).toContain(`'${imported}'`)
 })

@@ -167,7 +167,17 @@ it('an answer is printed as what no terminal obeys, also with --json', async () 
 
   expect(lines.stdout + lines.stderr).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
   expect(stdout).not.toMatch(/[^\n\x20-\x7e]/)
-  expect(jsonLines(stdout)).toMatchObject([{ type: 'track', ok: false, status: 302, answer }])
+  const own = { type: 'track', messageId: expect.any(String), durationMs: expect.any(Number) }
+  expect(jsonLines(stdout)).toEqual([{ ...own, ok: false, status: 302, answer }])
+})
+
+it('on a terminal, the first message has a line, and all have a bar', async () => {
+  const endpoint = await listen([200, 500])
+  const args = ['send', 'track', '--count', '3', '--to', endpoint.url]
+  const { code, stdout, stderr } = await hookline(args, { env: { ...env, FORCE_COLOR: '1' }, isTerminal: true })
+  const lines = [stdout, stderr].map((text) => text.replaceAll('\u001b[', '<'))
+  const bar = /^.*<\?25l.*\[-{20}\] 0 % {2}2 sent, .*\[={20}\] 100 % {2}3 sent, .*<\?25h.*<2K3 sent, .*\n {2}2 × 500\n$/
+  expect([code, ...lines]).toEqual([1, like(/^<32m200<39m .*\n$/), like(bar)])
 })
 
 it('an address that does not respond fails, and its query is never shown', async () => {
