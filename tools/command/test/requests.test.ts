@@ -108,11 +108,7 @@ it('hookline show prints all of a request, the body pretty, each number and stri
 
 it.each<[string, string[], RegExp]>([
   ['not without it', ['last~2'], /^signature .*Got \\u\{1b\}\[2J\..*secret/m],
-  [
-    'that nothing checked',
-    ['last~1'],
-    /^answer .* 300 after 2 ms\. \\u\{1b\}.*\nsignature {2}not verified\. .*secret/m,
-  ],
+  ['that nothing checked', ['last~1'], /^answer .* 300 after 2 ms\. \\u.*\nsignature {2}not verified\. .*secret/m],
   ['that nothing explains', ['last~2', '--secret', secret], /^signature {2}(?!.*2J)/m],
   ['that something explains', ['last~3', '--secret', ` ${secret} `], /^signature .*white space/m],
   ['not of a part', ['last', '--secret', secret], /^signature {2}verified\n.*^body, 9000000 bytes, of which 1 /ms],
@@ -127,12 +123,9 @@ it('hookline show shows a body that is not UTF-8 escaped, and writes no bytes to
   expectUsage(refused, '--raw')
 })
 
-it.each(['aaaa', 'aaaag', 'ffff', 'last~9', 'last~', '0123456789abc'])(
-  'hookline show refuses %s, which names no request, or several',
-  async (reference) => {
-    expectUsage(await run('show', reference), `'${reference}'`)
-  },
-)
+it.each(['aaaa', 'aaaag', 'ffff', 'last~9', 'last~', '0123456789abc'])('hookline show finds none by %s', async (id) => {
+  expectUsage(await run('show', id), `'${id}'`)
+})
 
 it('hookline replay sends the identical bytes and headers again', async () => {
   await using endpoint = await startEndpoint({ script: [{ status: 200, body: '{"duplicate":true}' }, 299] })

@@ -5,19 +5,13 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { createReceiver, verify } from 'hookline'
 import { serve } from 'hookline/node'
-import { fixtures, type RecordedRequest, type Script, startEndpoint } from 'hookline/testing'
-import { expect, it, onTestFinished } from 'vitest'
+import { fixtures, type RecordedRequest, startEndpoint } from 'hookline/testing'
+import { expect, it } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
 import { createFolder, expectUsage, hookline, jsonLines, like, listenHere, start } from '../command.ts'
 
 const env = { HOOKLINE_SECRET: 'a secret' }
 const track = '{"type":"track","userId":"u1","event":"Order Completed"}'
-
-async function listen(script?: Script) {
-  const endpoint = await startEndpoint(script === undefined ? {} : { script })
-  onTestFinished(() => endpoint.close())
-  return endpoint
-}
 
 async function file(name: string, content: string): Promise<string> {
   const path = join(await createFolder(), name)
@@ -28,7 +22,7 @@ async function file(name: string, content: string): Promise<string> {
 const send = (source: string, to: string, ...args: string[]) => hookline(['send', source, ...args, '--to', to], { env })
 
 it.each(Object.keys(fixtures))('a %s is sent as the destination sends it', async (type) => {
-  const endpoint = await listen()
+  await using endpoint = await startEndpoint()
 
   const { code, stdout, stderr } = await send(type, endpoint.url)
 
@@ -49,17 +43,15 @@ it.each([
   ['is sent by its exact bytes', exact, [], exact],
   ['is written and signed anew with --set', track, ['--set', 'properties.total=12', '--set', 'event=Sold'], sold],
 ])('the message of a file %s', async (_how, content, args, expected) => {
-  const endpoint = await listen()
-
+  await using endpoint = await startEndpoint()
   const { code } = await send(await file('message.json', content), endpoint.url, ...args)
-
   const [{ bytes, headers }] = endpoint.requests as [RecordedRequest]
   expect([code, bytes.toString()]).toEqual([0, expected])
   expect(verify(bytes, headers['x-signature'], 'a secret')).toBe(true)
 })
 
 it.each(['track', 'delete', 'line'])('each of many copies of a %s has an identity of its own', async (type) => {
-  const endpoint = await listen()
+  await using endpoint = await startEndpoint()
   const source = type === 'line' ? await file('messages.ndjson', track) : type
 
   const { code, stdout, stderr } = await send(source, endpoint.url, '--count', '20')
@@ -72,7 +64,7 @@ it.each(['track', 'delete', 'line'])('each of many copies of a %s has an identit
 })
 
 it('lines are sent, and those that are no message are reported', async () => {
-  const endpoint = await listen()
+  await using endpoint = await startEndpoint()
   const long = `{"type":"track","userId":"u1","event":"${'x'.repeat(5_000_000)}"}`
   const input = `${track}\r\n\nnot a message\n[${track}]\n{"type":"track","userId":"u1"}\n${long}\n ${track} `
 
@@ -94,24 +86,16 @@ it.each([
 ])('--tamper %s is answered %s by a correct endpoint', async (way, statuses, exitCode) => {
   const receiver = createReceiver({ secret: env.HOOKLINE_SECRET, onError: () => {} }).on('track', () => {})
   const to = await listenHere(createServer(serve(receiver)))
-
   const { code, stdout } = await send('track', `${to}/`, '--tamper', way)
-
   expect(stdout.match(/^\d{3}/gm)?.join(' ')).toBe(statuses)
   expect(code).toBe(exitCode)
 })
 
 it('--tamper chunked sends no length; no-signature sends none, and needs no secret; --header adds one', async () => {
-  const endpoint = await listen()
+  await using endpoint = await startEndpoint()
 
-  await send(
-    'track',
-    endpoint.url,
-    '--tamper',
-    'chunked',
-    ...['--header', 'X-Team: growth'],
-    ...['--header', 'Authorization: Bearer a:b'],
-  )
+  const added = ['--header', 'X-Team: growth', '--header', 'Authorization: Bearer a:b']
+  await send('track', endpoint.url, '--tamper', 'chunked', ...added)
   await hookline(['send', 'track', '--tamper', 'no-signature', '--to', endpoint.url])
 
   const headers = { 'transfer-encoding': 'chunked', authorization: 'Bearer a:b', 'x-team': 'growth' }
@@ -131,7 +115,7 @@ it.each(['X-Signature: hidden', 'hidden', 'X Y: hidden', 'X: hidden\nZ: 1'])(
 it('--concurrency is how many attempts are under way at a time', async () => {
   let release = () => {}
   const all = new Promise<void>((resolve) => (release = resolve))
-  const endpoint = await listen([() => all.then(() => 200)])
+  await using endpoint = await startEndpoint({ script: [() => all.then(() => 200)] })
 
   const { ended } = await start(['send', 'track', '--count', '6', '--concurrency', '3', '--to', endpoint.url], { env })
   await endpoint.received(3)
@@ -146,7 +130,7 @@ it.each(['', ' \n\n'])('%j holds no message, and is refused: what should have wr
 })
 
 it('Ctrl-C ends it with the summary so far', async () => {
-  const endpoint = await listen([200, 200, 'hang'])
+  await using endpoint = await startEndpoint({ script: [200, 200, 'hang'] })
   const started = await start(['send', '-', '--concurrency', '2', '--to', endpoint.url], { env })
   const { stdin, printed, ended, interrupt } = started
 
@@ -160,7 +144,7 @@ it('Ctrl-C ends it with the summary so far', async () => {
 
 it('an answer is printed as what no terminal obeys, also with --json', async () => {
   const answer = '\u001b[2J\u009b1m\u202e\u{e0001}'
-  const endpoint = await listen([{ status: 302, body: answer }])
+  await using endpoint = await startEndpoint({ script: [{ status: 302, body: answer }] })
 
   const lines = await send('track', endpoint.url)
   const { stdout } = await send('track', endpoint.url, '--json')
@@ -172,7 +156,7 @@ it('an answer is printed as what no terminal obeys, also with --json', async () 
 })
 
 it('on a terminal, the first message has a line, and all have a bar', async () => {
-  const endpoint = await listen([200, 500])
+  await using endpoint = await startEndpoint({ script: [200, 500] })
   const args = ['send', 'track', '--count', '3', '--to', endpoint.url]
   const { code, stdout, stderr } = await hookline(args, { env: { ...env, FORCE_COLOR: '1' }, isTerminal: true })
   const lines = [stdout, stderr].map((text) => text.replaceAll('\u001b[', '<'))

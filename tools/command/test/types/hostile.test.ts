@@ -43,12 +43,7 @@ it.each([
 })
 
 it.each<[string, string, string, string]>([
-  [
-    'properties',
-    '{"properties":{"constructor":{"type":"number"}}}',
-    '[{}, {"constructor":1}]',
-    '[{"constructor":"x"}]',
-  ],
+  ['properties', '{"properties":{"toString":{"type":"number"}}}', '[{}, {"toString":1}]', '[{"toString":"x"}]'],
   ['properties, __proto__', '{"properties":{"__proto__":{}},"additionalProperties":false}', '[{}]', '[{"other":1}]'],
   ['required', '{"type":"object","required":["constructor"]}', '[{"constructor":1}]', '[{}]'],
   ['dependentRequired', '{"dependentRequired":{"toString":["b"]}}', '[{}, {"toString":1,"b":1}]', '[{"toString":1}]'],

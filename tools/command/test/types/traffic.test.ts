@@ -2,13 +2,12 @@
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 import { fixtures } from 'hookline/testing'
 import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { createStore } from '../../src/request-store.ts'
 import { UsageError } from '../../src/terminal.ts'
-import { createFolder } from '../command.ts'
+import { createFolder, expectUsage, hookline } from '../command.ts'
 import { createEmptyQueue, handle } from '../inbox.ts'
 import { keptRequest } from '../kept-request.ts'
 import { readTraffic } from './read-traffic.ts'
@@ -54,15 +53,9 @@ it('lines that are no message are counted by reason, and never quoted', async ()
 })
 
 it('lines come from stdin', async () => {
-  const stdin = Object.getOwnPropertyDescriptor(process, 'stdin') as PropertyDescriptor
-  onTestFinished(() => void Object.defineProperty(process, 'stdin', stdin))
-  const give = (text: string) =>
-    Object.defineProperty(process, 'stdin', { value: new PassThrough().end(text), configurable: true })
-
-  give(`${line('A')}\n${line('B')}\n`)
-  expect(await readTraffic('-')).toMatchObject({ events: ['A', 'B'] })
-  give('\n')
-  await expect(readTraffic('-')).rejects.toThrow('stdin')
+  const { stdout } = await hookline(['types', '-'], { input: `${line('A')}\n${line('B')}\n` })
+  expect(stdout).toMatch(/ A: .*\n.* B: /s)
+  expectUsage(await hookline(['types', '-'], { input: '\n' }), 'stdin')
 })
 
 it('a file of JSON holds one message, or an array of them, on many lines', async () => {
