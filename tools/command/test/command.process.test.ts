@@ -52,24 +52,20 @@ it('show --raw writes the exact bytes', async () => {
 it.each([
   ['redis://127.0.0.1:1', ['bullmq', 'ioredis']],
   ['postgres://127.0.0.1:1/x', ['pg-boss']],
-])(
-  'queue %s says how to bring the packages of the engine, and finds them in the working directory',
-  async (location, names) => {
-    const folder = await createFolder()
-    const [installed, cwd] = [join(folder, 'cache/node_modules/hookline'), join(folder, 'project')]
-    await mkdir(join(cwd, 'node_modules'), { recursive: true })
-    for (const name of ['dist', 'package.json']) await cp(join(root, name), join(installed, name), { recursive: true })
-    await symlink(join(root, 'node_modules/raw-body'), join(installed, '../raw-body'), 'junction')
-    await writeFile(join(cwd, 'package.json'), '{}')
-    const run = () =>
-      new Promise<string>((resolve) => {
-        const args = [join(installed, 'dist/cli.js'), 'queue', location]
-        execFile(process.execPath, args, { cwd }, (_error, _stdout, stderr) => resolve(stderr))
-      })
+])('queue %s names the packages of the engine, and finds them in the working directory', async (location, names) => {
+  const folder = await createFolder()
+  const [installed, cwd] = [join(folder, 'cache/node_modules/hookline'), join(folder, 'project')]
+  await mkdir(join(cwd, 'node_modules'), { recursive: true })
+  for (const name of ['dist', 'package.json']) await cp(join(root, name), join(installed, name), { recursive: true })
+  await symlink(join(root, 'node_modules/raw-body'), join(installed, '../raw-body'), 'junction')
+  await writeFile(join(cwd, 'package.json'), '{}')
+  const run = () =>
+    new Promise<string>((resolve) => {
+      const args = [join(installed, 'dist/cli.js'), 'queue', location]
+      execFile(process.execPath, args, { cwd }, (_error, _stdout, stderr) => resolve(stderr))
+    })
 
-    expect(await run()).toContain(`npx -p hookline ${names.map((name) => `-p ${name}`).join(' ')} hookline queue`)
-    for (const name of names)
-      await symlink(join(root, 'node_modules', name), join(cwd, 'node_modules', name), 'junction')
-    expect(await run()).toContain('ECONNREFUSED')
-  },
-)
+  expect(await run()).toContain(`npx -p hookline ${names.map((name) => `-p ${name}`).join(' ')} hookline queue`)
+  for (const name of names) await symlink(join(root, 'node_modules', name), join(cwd, 'node_modules', name), 'junction')
+  expect(await run()).toContain('ECONNREFUSED')
+})

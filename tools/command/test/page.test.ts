@@ -33,9 +33,8 @@ it('of listen shows the requests that are kept and those that come, and why a si
   const store = join(await createFolder(), 'listen.sqlite')
   const kept = createStore(store)
   const body = Buffer.from(JSON.stringify(fixtures.group))
-  kept.append(
-    keptRequest('1a2b00000001', { body, verification: 'unchecked', message: { type: 'group', name: 'group-1' } }),
-  )
+  const message = { type: 'group', name: 'group-1' }
+  kept.append(keptRequest('1a2b00000001', { body, verification: 'unchecked', message }))
   kept.close()
   const args = ['listen', '--port', '0', '--store', store, '--ui']
   const { get, printed, end } = await openPage(args, { env: { HOOKLINE_SECRET: secret } })

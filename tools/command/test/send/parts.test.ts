@@ -21,20 +21,18 @@ async function split(chunks: readonly string[]) {
 it('lines are the same however the stream is cut', async () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'é', '\ufeff', '\r', '\n'), maxLength: 30 })
   const chunks = fc.array(text, { maxLength: 30 })
-  await fc.assert(
-    fc.asyncProperty(chunks, async (chunks) => {
-      const text = chunks.join('')
-      const isLong = (line: string) => Buffer.byteLength(line) > LIMIT
-      const read = (line: string, index: number) => line.replace(index === 0 ? /^\ufeff|\r$/g : /\r$/, '')
-      const expected = text.split('\n').map((line, index) => (isLong(line) ? undefined : read(line, index)))
-      if (text === '' || text.endsWith('\n')) expected.pop()
-      const lines = await split(chunks)
-      expect(lines.map(({ bytes }) => bytes?.toString())).toEqual(expected)
-      expect(lines.map(({ number }) => number)).toEqual(expected.map((_, index) => index + 1))
-      expect(lines.at(-1)?.end ?? 0).toBe(Buffer.byteLength(text))
-    }),
-    { numRuns: 50 },
-  )
+  const property = fc.asyncProperty(chunks, async (chunks) => {
+    const text = chunks.join('')
+    const isLong = (line: string) => Buffer.byteLength(line) > LIMIT
+    const read = (line: string, index: number) => line.replace(index === 0 ? /^\ufeff|\r$/g : /\r$/, '')
+    const expected = text.split('\n').map((line, index) => (isLong(line) ? undefined : read(line, index)))
+    if (text === '' || text.endsWith('\n')) expected.pop()
+    const lines = await split(chunks)
+    expect(lines.map(({ bytes }) => bytes?.toString())).toEqual(expected)
+    expect(lines.map(({ number }) => number)).toEqual(expected.map((_, index) => index + 1))
+    expect(lines.at(-1)?.end ?? 0).toBe(Buffer.byteLength(text))
+  })
+  await fc.assert(property, { numRuns: 50 })
 })
 
 const apply = (message: object, ...texts: string[]) => {
@@ -74,9 +72,8 @@ it.each([
 })
 
 it('a copy of a batch has an identity for each of its messages', () => {
-  const batch = Buffer.from(
-    JSON.stringify([fixtures.track, fixtures.page].map((each) => ({ ...each, messageId: 'm' }))),
-  )
+  const messages = [fixtures.track, fixtures.page].map((each) => ({ ...each, messageId: 'm' }))
+  const batch = Buffer.from(JSON.stringify(messages))
   const { bytes } = prepare(batch, { edits: [], isCopy: true, form: readForm({ as: 'customer.io' }) })
   const ids = JSON.parse(bytes.toString()).map(({ messageId }: { messageId: string }) => messageId)
   expect(new Set(['m', ...ids]).size).toBe(3)

@@ -8,6 +8,7 @@ import fc from 'fast-check'
 import ts from 'typescript'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { needs } from '../../../../test/support/needs.ts'
+import { FORMATS } from '../../src/types/print.ts'
 import { createFolder, expectUsage, hookline, jsonLines } from '../command.ts'
 import { accepts, runCode, write } from './code.ts'
 
@@ -188,24 +189,22 @@ const NAMES = [
 
 it('names and texts of strangers become the keys that they are, and nothing else', () => {
   const text = fc.oneof(fc.constantFrom(...NAMES), fc.string({ unit: 'binary', maxLength: 20 }))
-  fc.assert(
-    fc.property(text, text, text, (event, name, description) => {
-      const properties = { [name]: { enum: [description] } }
-      const { code, findings } = write({ type: 'object', description, properties }, 'zod', event)
-      const { events, traits } = runCode(code)
-      expect([Object.keys(events), Object.keys(traits)]).toEqual([[event], []])
-      expect(Object.getPrototypeOf(events)).toBe(Object.prototype)
-      expect(accepts(events[event], { [name]: description })).toBe(true)
-      expect(accepts(events[event], {})).toBe(true) // Also where every object of JavaScript has that property.
-      if (findings.length === 0) expect(accepts(events[event], { [name]: 1 })).toBe(false)
-      expect(code).not.toMatch(/[\p{Cf}\p{Zl}\p{Zp}]/u)
-    }),
-    { numRuns: 60 },
-  )
+  const property = fc.property(text, text, text, (event, name, description) => {
+    const properties = { [name]: { enum: [description] } }
+    const { code, findings } = write({ type: 'object', description, properties }, 'zod', event)
+    const { events, traits } = runCode(code)
+    expect([Object.keys(events), Object.keys(traits)]).toEqual([[event], []])
+    expect(Object.getPrototypeOf(events)).toBe(Object.prototype)
+    expect(accepts(events[event], { [name]: description })).toBe(true)
+    expect(accepts(events[event], {})).toBe(true) // Also where every object of JavaScript has that property.
+    if (findings.length === 0) expect(accepts(events[event], { [name]: 1 })).toBe(false)
+    expect(code).not.toMatch(/[\p{Cf}\p{Zl}\p{Zp}]/u)
+  })
+  fc.assert(property, { numRuns: 60 })
 })
 
 it('names and texts of strangers compile', () => {
-  for (const format of ['zod', 'valibot', 'typescript'] as const) {
+  for (const format of FORMATS.slice(0, 3)) {
     for (const name of NAMES) {
       const properties = { [name]: { description: name, enum: [name] } }
       const { code } = write({ description: name, properties }, format, name)
@@ -215,37 +214,34 @@ it('names and texts of strangers compile', () => {
   }
 })
 
-it.each(['zod', 'valibot', 'typescript', 'json-schema'])(
-  'names and texts of strangers are escaped in %s, and in all that is printed',
-  async (format) => {
-    const hostile = '\u001b]0;x\u0007\u007f\u009b31m\u202e\u2028\u0085\u200b'
-    const schema = {
-      description: hostile,
-      type: 'object',
-      properties: { [hostile]: { title: hostile, enum: [hostile] }, b: { type: 'string', pattern: '\u009b\u202e' } },
-      additionalProperties: { not: {} },
-    }
-    const beside = { type: 'object', properties: { context: {}, properties: schema, [hostile]: {} } }
-    const { p, m, yaml } = await files({
-      p: plan({ key: hostile, jsonSchema: schema }, { key: `B${hostile}`, jsonSchema: beside }),
-      m: [track(hostile, { [hostile]: 1, b: 1 }, hostile), track(`C${hostile}`, {}, hostile)].join('\n'),
-      yaml: `version: rudder/v1\nkind: tracking-plan${hostile}\n? [ "\u009b31m\u202e" ]\n: 1\n`,
-    })
-    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-    onTestFinished(() => warned.mockRestore())
+it.each(FORMATS)('names and texts of strangers are escaped in %s, and in all that is printed', async (format) => {
+  const hostile = '\u001b]0;x\u0007\u007f\u009b31m\u202e\u2028\u0085\u200b'
+  const schema = {
+    description: hostile,
+    type: 'object',
+    properties: { [hostile]: { title: hostile, enum: [hostile] }, b: { type: 'string', pattern: '\u009b\u202e' } },
+    additionalProperties: { not: {} },
+  }
+  const beside = { type: 'object', properties: { context: {}, properties: schema, [hostile]: {} } }
+  const { p, m, yaml } = await files({
+    p: plan({ key: hostile, jsonSchema: schema }, { key: `B${hostile}`, jsonSchema: beside }),
+    m: [track(hostile, { [hostile]: 1, b: 1 }, hostile), track(`C${hostile}`, {}, hostile)].join('\n'),
+    yaml: `version: rudder/v1\nkind: tracking-plan${hostile}\n? [ "\u009b31m\u202e" ]\n: 1\n`,
+  })
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  onTestFinished(() => warned.mockRestore())
 
-    const printed = [
-      await hookline(['types', p, '--format', format]),
-      await hookline(['types', m, '--enums', '--format', format]),
-      await hookline(['types', '--check', p, m]),
-      await hookline(['types', '--check', p, m, '--json']),
-      await hookline(['types', yaml]),
-    ]
+  const printed = [
+    await hookline(['types', p, '--format', format]),
+    await hookline(['types', m, '--enums', '--format', format]),
+    await hookline(['types', '--check', p, m]),
+    await hookline(['types', '--check', p, m, '--json']),
+    await hookline(['types', yaml]),
+  ]
 
-    for (const { stdout, stderr } of printed) expect(stdout + stderr).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
-    expect(warned).not.toHaveBeenCalled()
-  },
-)
+  for (const { stdout, stderr } of printed) expect(stdout + stderr).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
+  expect(warned).not.toHaveBeenCalled()
+})
 
 const items = { type: 'array', items: { required: ['sku'] } }
 const broken = { ...ORDER, properties: { total: { type: 'number', enum: [1] }, items } }
