@@ -15,12 +15,8 @@ export async function createEmptyQueue(path: string): Promise<void> {
 
 /** Handles messages with the handler `crm`: the history of the inbox then has them, and its dead letters those that are invalid. */
 export async function handle(queue: Queue, messages: readonly object[]): Promise<void> {
-  const receiver = createReceiver({
-    secret,
-    inbox: { queue, history: { maxAgeMs: 86_400_000 } },
-    custom: true,
-    onError() {},
-  })
+  const inbox = { queue, history: { maxAgeMs: 86_400_000 } }
+  const receiver = createReceiver({ secret, inbox, custom: true, onError() {} })
   receiver.on('*', () => {}, { name: 'crm' }).start()
   for (const message of messages) await send(receiver, message)
   await queue.drain()
@@ -31,17 +27,11 @@ export async function handle(queue: Queue, messages: readonly object[]): Promise
 export async function fillInbox(open: () => Queue): Promise<void> {
   const queue = open()
   const receiver = createReceiver({ secret, inbox: { queue, retries: [], concurrency: 1 }, onError() {} })
-  const fail: Handler = () => {
-    throw new RangeError('no \u001b[31mstock')
-  }
+  const fail: Handler = () => Promise.reject(new RangeError('no \u001b[31mstock'))
   receiver.on('track', fail, { name: 'crm' }).on('track', () => {})
   receiver.start()
-  const messages = [
-    { ...fixtures.track, event: 'Order\u001b]0;Completed', userId: 'u1' },
-    fixtures.track,
-    { type: '?' },
-  ]
-  for (const [index, message] of messages.entries()) {
+  const first = { ...fixtures.track, event: 'Order\u001b]0;Completed', userId: 'u1' }
+  for (const [index, message] of [first, fixtures.track, { type: '?' }].entries()) {
     await deliver(receiver, message)
     await until(async () => (await queue.deadLetters()).length === index + 1)
   }

@@ -33,8 +33,7 @@ async function initProject(files: Files, ...args: readonly string[]): Promise<st
   const folder = await mkdtemp(join(home, 'project-'))
   await symlink(packages, join(folder, 'node_modules'), 'junction')
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), JSON.stringify(content))
-  const { code } = await hookline(['init', ...args, '--no-install'], { cwd: folder })
-  expect(code).toBe(0)
+  expect(await hookline(['init', ...args, '--no-install'], { cwd: folder })).toMatchObject({ code: 0 })
   return folder
 }
 

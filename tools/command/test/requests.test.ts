@@ -61,9 +61,9 @@ it('hookline list prints a line a request, the newest last, escaped and without 
   const { code, stdout } = await hookline(['list', '--store', store], { env: { FORCE_COLOR: '1' } })
 
   const [user, name, why] = ['ada\\u{9b}\\u{d}\\u{a}\\u{2028}', `${'x'.repeat(39)}…`, 'not verified: Got \\u{1b}[2J.']
-  expect(code).toBe(0)
   const shown = stdout.replaceAll('\u001b[', '<').split('\n')
-  expect(shown.map((line) => line.replace(AT, ''))).toEqual([
+  expect([`${code}`, ...shown].map((line) => line.replace(AT, ''))).toEqual([
+    '0',
     `aaaa0000  POST /webhooks?…  track     Order \\u{1b}[31m\\u{202e}x  ${user}     ${SIZE} B  <32m201<39m    13 ms  <32mverified<39m  Not a message: \\u{1b}.`,
     `aaaa0000  POST /webhooks  track     ${name}  ${'y'.repeat(40)}     ${SIZE - 2} B  <32m200<39m     2 ms  <31m${why}<39m`,
     `bbbb0000  PUT /webhooks  ${' '.repeat(36)}       5 B  <31m300<39m     2 ms  not verified  \\u{1b}[3J`,
@@ -95,8 +95,8 @@ it('hookline show prints all of a request, the body pretty, each number and stri
   const { code, stdout } = await run('show', 'aaaa00000001')
 
   const headers = `Content-Type: application/json\n  Authorization: (hidden)\n  via: 1\n  Via: 2\n  X-Signature: ${signed.at(-1)}`
-  expect(code).toBe(0)
-  expect(stdout.replace(AT, 'AT').split('\n\n')).toEqual([
+  expect([code, ...stdout.replace(AT, 'AT').split('\n\n')]).toEqual([
+    0,
     'id         aaaa00000001\nAT\nrequest    POST /webhooks?…\nanswer     201 after 13 ms.\nsignature  verified\nmessage    \\u{1b}.',
     `headers\n  ${headers}`,
     `body, ${SIZE} bytes\n{\n  "type": "track",\n  "event": "Order \\u001b[31m\\u{202e}x",\n  "properties": {\n    "total": 39.0,\n    "n": 9007199254740993,\n    "n": 1e3,\n    "a b": [\n      {},\n      []\n    ]\n  }\n}`,

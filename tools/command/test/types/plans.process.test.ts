@@ -26,9 +26,7 @@ it('they compile under --strict, and give handlers their types', { timeout: 240_
   }
   const nested = plans.findIndex(({ name }) => name === 'segment-public-nested.json')
   const receiver = join(folder, 'receiver.ts')
-  await writeFile(
-    receiver,
-    `import { createReceiver } from '../../../src/index.ts'
+  const code = `import { createReceiver } from '../../../src/index.ts'
 ${receivers.join('\n')}
 import { events, traits } from './plan-${nested}-zod.ts'
 const receiver = createReceiver({ secret: 'x', events, traits })
@@ -38,20 +36,13 @@ receiver.on('track', 'Book Borrowed', ({ properties }) => {
   // @ts-expect-error the plan has no such property
   console.log(branch, fee, properties.nothing)
 })
-`,
-  )
+`
+  await writeFile(receiver, code)
 
   const program = ts.createProgram([...files, receiver], {
-    strict: true,
-    noUncheckedIndexedAccess: true,
-    exactOptionalPropertyTypes: true,
-    noEmit: true,
-    skipLibCheck: true,
-    allowImportingTsExtensions: true,
-    module: ts.ModuleKind.NodeNext,
-    target: ts.ScriptTarget.ES2023,
-    lib: ['lib.es2024.d.ts'],
-    types: ['node'],
+    ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true, noEmit: true },
+    ...{ skipLibCheck: true, allowImportingTsExtensions: true, module: ts.ModuleKind.NodeNext },
+    ...{ target: ts.ScriptTarget.ES2023, lib: ['lib.es2024.d.ts'], types: ['node'] },
   })
   const problems = ts.getPreEmitDiagnostics(program).map(({ messageText, file }) => {
     return `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`
