@@ -21,9 +21,8 @@ interface Letter {
   readonly reason: string
 }
 
-function commandOn(path: string, name?: string) {
-  const named = name === undefined ? [] : ['--name', name]
-  const run = (...action: string[]) => hookline(['queue', path, ...action, ...named])
+function commandOn(path: string) {
+  const run = (...action: string[]) => hookline(['queue', path, ...action])
   return {
     path,
     run,

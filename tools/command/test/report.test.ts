@@ -45,12 +45,17 @@ it('--junit writes valid XML, without the characters that XML forbids', async ()
   const junit = join(await createFolder(), 'report.xml')
   report([pass, warn, fail, { ...fail, result: 'skip' }], { junit })
 
-  const xml = readFileSync(junit, 'utf8')
-  expect(xml).toContain('tests="4" failures="1" errors="0" skipped="1"')
-  expect(xml).toContain('<system-out>pass: Sent &#60;1&#62;. (Outbound event delivery, Errors)</system-out>')
-  expect(xml).toContain('Got &#34;x&#34; &#38; \\u{1b}[31m\\u{0}\ufffd.')
-  expect(xml).toContain('<failure message="Got 500.">Outbound event delivery, Limits</failure>')
-  expect(xml).toContain('<skipped message="Got 500."/>')
+  const facts = 'name="hookline check" tests="4" failures="1" errors="0" skipped="1" time="0.012"'
+  const [warned, section] = ['Got &#34;x&#34; &#38; \\u{1b}[31m\\u{0}\ufffd.', 'Outbound event delivery, Limits']
+  expect(
+    readFileSync(junit, 'utf8').replaceAll('<testcase classname="hookline.check" name=', '').split(/\n */),
+  ).toEqual([
+    ...['<?xml version="1.0" encoding="UTF-8"?>', `<testsuites ${facts}>`, `<testsuite ${facts}>`],
+    `"one" time="0.012"><system-out>pass: Sent &#60;1&#62;. (Outbound event delivery, Errors)</system-out></testcase>`,
+    `"two" time="0.000"><system-out>warn: ${warned} (${section})</system-out></testcase>`,
+    `"three" time="0.000"><failure message="Got 500.">${section}</failure></testcase>`,
+    ...['"three" time="0.000"><skipped message="Got 500."/></testcase>', '</testsuite>', '</testsuites>', ''],
+  ])
   report([pass, warn], { junit, strict: true })
   expect(readFileSync(junit, 'utf8')).toContain('tests="2" failures="1"')
 })

@@ -133,10 +133,10 @@ it('this machine is told by its names and addresses, and by what they lead to', 
 
 it.each(['', 'express', 'hookline', '*'])('an error that nobody foresaw has its stack for DEBUG=%s', (debug) => {
   vi.stubEnv('DEBUG', debug)
-  onTestFinished(() => void vi.unstubAllEnvs())
   const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
   for (const error of [new RangeError('no \u001b'), new UsageError('no')]) fail(error)
   const { calls } = write.mock
+  vi.unstubAllEnvs()
   write.mockRestore()
   process.exitCode = 0
   const stack = expect.stringContaining('error: RangeError: no \u001b\n    at ')

@@ -84,24 +84,15 @@ function valueFor(schema: unknown, next: (below: number) => number): unknown {
   if (values !== undefined) return pick(values)
   const parts = anyOf ?? oneOf ?? allOf
   if (type === undefined && parts !== undefined) return valueFor(pick(parts), next)
-  switch (pick([type].flat()) as string | undefined) {
-    case 'string':
-      return pick(TEXTS)
-    case 'null':
-      return null
-    case 'boolean':
-      return next(2) === 0
-    case 'integer':
-    case 'number':
-      return pick(NUMBERS)
-    case 'array':
-      return Array.from({ length: minItems + next(2) }, () => valueFor(items, next))
-    default: {
-      const names = [...Object.keys(properties), ...required, ...(next(4) === 0 ? [pick(NAMES)] : [])]
-      const used = names.filter((name) => required.includes(name) || next(2) === 0)
-      return Object.fromEntries(used.map((name) => [name, valueFor(properties[name] ?? true, next)]))
-    }
-  }
+  const kind = pick([type].flat()) as string | undefined
+  if (kind === 'string') return pick(TEXTS)
+  if (kind === 'null') return null
+  if (kind === 'boolean') return next(2) === 0
+  if (kind === 'integer' || kind === 'number') return pick(NUMBERS)
+  if (kind === 'array') return Array.from({ length: minItems + next(2) }, () => valueFor(items, next))
+  const names = [...Object.keys(properties), ...required, ...(next(4) === 0 ? [pick(NAMES)] : [])]
+  const used = names.filter((name) => required.includes(name) || next(2) === 0)
+  return Object.fromEntries(used.map((name) => [name, valueFor(properties[name] ?? true, next)]))
 }
 
 const cases = fc.record({ schema, choices: fc.array(fc.nat(9999), { minLength: 40, maxLength: 40 }) })
