@@ -1,7 +1,7 @@
 /** The command: in this process with streams of its own, or the program that was built. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -71,6 +71,15 @@ export async function listenHere(server: Server): Promise<string> {
   const { origin, close } = await listen(server, 0)
   onTestFinished(close)
   return origin
+}
+
+/** A new folder with these files, each a text or JSON. It is removed when the test ends. */
+export async function createFiles(files: Readonly<Record<string, string | object>>): Promise<string> {
+  const folder = await createFolder()
+  for (const [name, content] of Object.entries(files)) {
+    await writeFile(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content))
+  }
+  return folder
 }
 
 export async function hookline(

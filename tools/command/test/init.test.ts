@@ -1,20 +1,12 @@
 /** `hookline init`: what it writes in each form that a folder can have, and that it writes over nothing. */
 
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import manifest from '../../../package.json' with { type: 'json' }
-import { createFolder, expectUsage, hookline } from './command.ts'
+import { createFiles, expectUsage, hookline } from './command.ts'
 
 const MODULE = { type: 'module' }
-
-async function createProject(files: Readonly<Record<string, string | object>>): Promise<string> {
-  const folder = await createFolder()
-  for (const [name, content] of Object.entries(files)) {
-    await writeFile(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content))
-  }
-  return folder
-}
 
 function init(folder: string, ...args: readonly string[]) {
   return hookline(['init', ...args, '--no-install'], { cwd: folder, env: { npm_config_user_agent: '' } })
@@ -32,7 +24,7 @@ it.each([['webhooks.js'], ['webhooks.test.js'], ['webhooks.js', 'webhooks.test.j
   'what is there is not written over, and nothing else is written: %s %s',
   async (...names) => {
     const mine = Object.fromEntries(names.map((name) => [name, 'mine']))
-    const folder = await createProject({ 'package.json': MODULE, ...mine })
+    const folder = await createFiles({ 'package.json': MODULE, ...mine })
     expectUsage(await init(folder, 'express'), ...names)
     expect(await listFiles(folder)).toEqual(['package.json', ...names])
     expect(await read(folder, names[0] as string)).toBe('mine')
@@ -40,7 +32,7 @@ it.each([['webhooks.js'], ['webhooks.test.js'], ['webhooks.js', 'webhooks.test.j
 )
 
 it('what is there may be .env.example, which is left as it is', async () => {
-  const folder = await createProject({ '.env.example': 'mine' })
+  const folder = await createFiles({ '.env.example': 'mine' })
   expect(await init(folder, 'express')).toMatchObject({ code: 0, stderr: expect.stringContaining('HOOKLINE_SECRET') })
   expect(await read(folder, '.env.example')).toBe('mine')
 })
@@ -51,7 +43,7 @@ it.each([
   ['keeps the script of another test runner', textWith('jest'), textWith('jest'), 'node --test webhooks.node-test.mjs'],
   ['gets one in place of that of npm init, with its tabs and line ends', npmInit, textWith('node --test'), 'npm test'],
 ])('package.json %s', async (_what, before, after, step) => {
-  const folder = await createProject({ 'package.json': before })
+  const folder = await createFiles({ 'package.json': before })
   const { stdout } = await init(folder, 'express')
   expect(await read(folder, 'package.json')).toBe(after)
   expect(stdout).toContain(`\n  ${step}\n`)
@@ -63,7 +55,7 @@ it.each([
   ['{}', ['rails'], "'rails' express"],
   ['{"type":"commonjs"}', ['next'], 'commonjs'], // No route of Next.js can be an ES module then.
 ])('package.json with %s, and the framework %j, are wrong usage', async (text, args, names) => {
-  const folder = await createProject({ 'package.json': text })
+  const folder = await createFiles({ 'package.json': text })
   expectUsage(await init(folder, ...args), ...names.split(' '))
   expect(await listFiles(folder)).toEqual(['package.json'])
 })
@@ -73,7 +65,7 @@ it.each([
   ['next', "from 'hookline/fetch'"],
   ['lodash', "from 'hookline/node'"],
 ])('the framework is that of a project with %s', async (name, line) => {
-  const folder = await createProject({ 'package.json': { ...MODULE, dependencies: { [name]: '*' } } })
+  const folder = await createFiles({ 'package.json': { ...MODULE, dependencies: { [name]: '*' } } })
   await init(folder)
   const [receiver = ''] = (await listFiles(folder)).filter((path) => /(webhooks|route)\.js$/.test(path))
   expect(await read(folder, receiver)).toContain(line)
@@ -83,14 +75,14 @@ it.each([
   ['next', 'src/app/api/webhooks/route'],
   ['express', 'src/webhooks'],
 ])('%s has its files in src where the project has it: %s', async (name, stem) => {
-  const folder = await createProject({ 'package.json': MODULE, 'tsconfig.json': '{}' })
+  const folder = await createFiles({ 'package.json': MODULE, 'tsconfig.json': '{}' })
   await mkdir(join(folder, 'src'))
   await init(folder, name)
   expect(await listFiles(folder)).toEqual(expect.arrayContaining([`${stem}.test.js`, `${stem}.ts`]))
 })
 
 it('the package manager is that of the nearest lock file above', async () => {
-  const folder = join(await createProject({ 'pnpm-lock.yaml': '' }), 'packages/app')
+  const folder = join(await createFiles({ 'pnpm-lock.yaml': '' }), 'packages/app')
   await mkdir(folder, { recursive: true })
   expect((await init(folder, 'express')).stdout).toContain('\n  pnpm add ')
 })
@@ -112,7 +104,7 @@ it.each<[string, Readonly<Record<string, string | object>>, ...lines: string[]]>
   ['next', { 'package.json': MODULE }, 'Start the app.', 'npm test'],
   ['hono', VITEST, `npm install ${version} hono`, 'npm test'],
 ])('the next steps for %s in a folder with %o: %s', async (name, files, ...lines) => {
-  const { stdout } = await init(await createProject(files), name)
+  const { stdout } = await init(await createFiles(files), name)
   for (const line of lines) expect(stdout).toContain(`\n  ${line}\n`)
   const path = name === 'next' ? '/api/webhooks' : '/webhooks'
   expect(/http:\/\/localhost:3000(\S+)/.exec(stdout)?.[1]).toBe(name === 'hono' ? undefined : path)
@@ -125,7 +117,7 @@ it.each([
   ['express', { ...TYPESCRIPT, ...VITEST }, 'webhooks.test.mts', './webhooks.mjs'],
   ['next', { ...TYPESCRIPT, 'package.json': {} }, 'app/api/webhooks/route.test.mjs', './route.ts'],
 ] as const)('the test for %s in a folder with %o is %s, and imports %s', async (name, files, test, imported) => {
-  const folder = await createProject(files)
+  const folder = await createFiles(files)
   await init(folder, name)
   expect(await read(folder, test)).toContain(`'${imported}'`)
 })

@@ -8,7 +8,7 @@ import { sqliteQueue } from '../../../src/queues-sqlite.ts'
 import { createReceiver } from '../../../src/receive/create-receiver.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { deliver, secret } from '../../../test/support/receive.ts'
-import { createFolder, expectUsage, hookline, jsonLines, like } from './command.ts'
+import { createFiles, createFolder, expectUsage, hookline, jsonLines, like } from './command.ts'
 
 const [k1, k2] = [randomBytes(32), randomBytes(32)]
 const lineOf = (id: string, key: Buffer): string => `${id} ${key.toString('base64')}\n`
@@ -95,8 +95,7 @@ test.each([
   [lineOf('k1', k1) + lineOf('k1', k2), 'a different id'],
   [lineOf('x'.repeat(41), k1), 'line 1'],
 ])('a key file must have keys: %#', async (text, rule) => {
-  const file = join(await createFolder(), 'keys')
-  await writeFile(file, text)
+  const file = join(await createFiles({ keys: text }), 'keys')
 
   const ran = await hookline(['queue', 'inbox.sqlite', '--key-file', file])
 

@@ -1,13 +1,12 @@
 /** `hookline send` and `hookline check` in the form of each known sender, against receivers that are set up for it. */
 
-import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { createReceiver, type Delivery, type ReceivedMessage, type ReceiverOptions } from 'hookline'
 import { serve } from 'hookline/node'
 import { fixtures, type KnownSender } from 'hookline/testing'
 import { describe, expect, it } from 'vitest'
-import { createFolder, hookline, jsonLines, like, listenHere } from './command.ts'
+import { createFiles, hookline, jsonLines, like, listenHere } from './command.ts'
 
 const secret = 'a shared secret'
 const env = { HOOKLINE_SECRET: secret }
@@ -33,9 +32,7 @@ describe.each<[KnownSender, ReceiverOptions, method: string, verified: string, o
 
     const { code } = await send(url, 'track', '--set', 'properties.total=12', '--method', method, '--count', '2')
     for (const type of Object.keys(fixtures)) await send(url, type)
-    const order = join(await createFolder(), 'order.json')
-    await writeFile(order, '{"order": 7}')
-    await send(url, order)
+    await send(url, join(await createFiles({ 'order.json': '{"order": 7}' }), 'order.json'))
 
     const [[message, delivery], [copy]] = seen as [(typeof seen)[0], (typeof seen)[0]]
     const own = { type: 'track', properties: { total: 12 }, channel: 'server' }

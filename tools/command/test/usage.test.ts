@@ -1,15 +1,13 @@
 /** Tests what all subcommands share: help, wrong usage, the Node they need, and that they add no package. */
 
 import dns from 'node:dns/promises'
-import { writeFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
-import { join } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import manifest from '../../../package.json' with { type: 'json' }
 import { confirmRemote, isLoopback, time } from '../src/arguments.ts'
 import { fail, requireNode, UsageError } from '../src/terminal.ts'
-import { createFolder, expectUsage, hookline } from './command.ts'
+import { createFiles, expectUsage, hookline } from './command.ts'
 
 it('the command adds no package to those that installing hookline brings', () => {
   expect(Object.keys(manifest.dependencies)).toEqual(['debug', 'fastify-plugin', 'raw-body', 'undici'])
@@ -71,9 +69,7 @@ it.each<[string, string]>([
   ['types none.json --check --out x.ts', '--out --check'],
   ['types none.json --format zd', '--format zod?'],
 ])('hookline %s is wrong usage, and named: %s', async (words, names) => {
-  const cwd = await createFolder() // `listen` creates its store there.
-  await writeFile(join(cwd, 'text.json'), 'no JSON, and no SQLite')
-  await writeFile(join(cwd, 'object.json'), '{}')
+  const cwd = await createFiles({ 'text.json': 'no JSON, and no SQLite', 'object.json': {} }) // `listen` creates its store there.
   const ran = await hookline(words.split(' '), { cwd, env: { HOOKLINE_SECRET: 'hunter3' } })
   expectUsage(ran, ...names.split(' '))
   expect(ran.stderr).not.toMatch(/hunter|\bbob\b/)

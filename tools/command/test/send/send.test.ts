@@ -1,6 +1,5 @@
 /** `hookline send`. */
 
-import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { createReceiver, verify } from 'hookline'
@@ -8,17 +7,12 @@ import { serve } from 'hookline/node'
 import { fixtures, type RecordedRequest, startEndpoint } from 'hookline/testing'
 import { expect, it } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
-import { createFolder, expectUsage, hookline, jsonLines, like, listenHere, start } from '../command.ts'
+import { createFiles, expectUsage, hookline, jsonLines, like, listenHere, start } from '../command.ts'
 
 const env = { HOOKLINE_SECRET: 'a secret' }
 const track = '{"type":"track","userId":"u1","event":"Order Completed"}'
 
-async function file(name: string, content: string): Promise<string> {
-  const path = join(await createFolder(), name)
-  await writeFile(path, content)
-  return path
-}
-
+const file = async (name: string, content: string) => join(await createFiles({ [name]: content }), name)
 const send = (source: string, to: string, ...args: string[]) => hookline(['send', source, ...args, '--to', to], { env })
 
 it.each(Object.keys(fixtures))('a %s is sent as the destination sends it', async (type) => {

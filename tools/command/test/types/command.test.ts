@@ -9,7 +9,7 @@ import ts from 'typescript'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { needs } from '../../../../test/support/needs.ts'
 import { FORMATS } from '../../src/types/print.ts'
-import { createFolder, expectUsage, hookline, jsonLines } from '../command.ts'
+import { createFiles, createFolder, expectUsage, hookline, jsonLines } from '../command.ts'
 import { accepts, runCode, write } from './code.ts'
 
 const ORDER = { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] }
@@ -23,13 +23,8 @@ function track(event: string, properties: object | undefined, messageId = 'm-1')
 }
 
 async function files<Name extends string>(texts: Readonly<Record<Name, string>>): Promise<Record<Name, string>> {
-  const folder = await createFolder()
-  const entries = Object.entries<string>(texts).map(async ([name, text]) => {
-    const path = join(folder, name)
-    await writeFile(path, text)
-    return [name, path]
-  })
-  return Object.fromEntries(await Promise.all(entries))
+  const folder = await createFiles(texts)
+  return Object.fromEntries(Object.keys(texts).map((name) => [name, join(folder, name)])) as Record<Name, string>
 }
 
 describe('a file', () => {

@@ -1,9 +1,8 @@
 /** Schemas and messages that were once read wrongly, or broke the command. */
 
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createFolder, expectUsage, hookline, jsonLines } from '../command.ts'
+import { createFiles, expectUsage, hookline, jsonLines } from '../command.ts'
 import { accepts, runCode, write } from './code.ts'
 
 const TEXT = { type: 'string' }
@@ -12,11 +11,9 @@ const rule = (key: string, jsonSchema: unknown, type = 'TRACK') => ({ key, type,
 const message = (properties: object) =>
   JSON.stringify({ type: 'track', event: 'A', userId: 'u', messageId: 'm-1', properties })
 
-async function types(plan: unknown, ...messages: string[]) {
-  const folder = await createFolder()
+async function types(plan: string | object, ...messages: string[]) {
+  const folder = await createFiles({ 'plan.json': plan, messages: messages.join('\n') })
   const [p, m] = [join(folder, 'plan.json'), join(folder, 'messages')]
-  await writeFile(p, typeof plan === 'string' ? plan : JSON.stringify(plan))
-  await writeFile(m, messages.join('\n'))
   return hookline(messages.length === 0 ? ['types', p] : ['types', '--check', '--json', p, m])
 }
 

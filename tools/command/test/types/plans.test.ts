@@ -1,11 +1,10 @@
 /** Plans in each form that is kept in public: through the command and a receiver. */
 
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createReceiver } from 'hookline'
 import { signedRequest } from 'hookline/testing'
 import { describe, expect, it } from 'vitest'
-import { createFolder, hookline } from '../command.ts'
+import { createFiles, hookline } from '../command.ts'
 import { runCode } from './code.ts'
 import { plans } from './plans.ts'
 
@@ -34,9 +33,8 @@ describe.each(plans)('$name', ({ path, cases }) => {
   })
 
   it('is the same after a way through JSON Schema', async () => {
-    const file = join(await createFolder(), 'schema.json')
     const { stdout: schema } = await hookline(['types', path, '--format', 'json-schema'])
-    await writeFile(file, schema)
+    const file = join(await createFiles({ 'schema.json': schema }), 'schema.json')
     expect((await hookline(['types', file])).stdout).toBe((await hookline(['types', path])).stdout)
     expect((await hookline(['types', file, '--format', 'json-schema'])).stdout).toBe(schema)
   })
