@@ -1,11 +1,10 @@
 /** `hookline check URL`, against endpoints in Python, and in a process whose environment trusts too much. */
 
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { startEndpoint } from '../../../src/testing/scripted-endpoint.ts'
 import { needs } from '../../../test/support/needs.ts'
-import { createFolder, spawnHookline } from './command.ts'
+import { createFiles, spawnHookline } from './command.ts'
 import { expectFault, FAILING, type Fault, findFaults, type Language, SECRET, startOther } from './endpoints/start.ts'
 
 vi.setConfig({ maxConcurrency: 8, testTimeout: 120_000 }) // They often wait, and are many.
@@ -88,13 +87,10 @@ it.for(['verifies-nothing', '500-on-forged', '302-on-forged', '200-with-error'])
 
 it.each(['check', 'send'])('%s refuses a self-signed certificate, whatever the environment trusts', async (command) => {
   await using endpoint = await startEndpoint({ tls: 'self_signed' })
-  const file = join(await createFolder(), 'ca.pem')
-  await writeFile(file, endpoint.ca)
+  const file = join(await createFiles({ 'ca.pem': endpoint.ca }), 'ca.pem')
   const env = { HOOKLINE_SECRET: SECRET, NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_EXTRA_CA_CERTS: file }
-
   const args = command === 'send' ? ['send', 'track', '--to', endpoint.url] : ['check', endpoint.url]
   const { code, stdout, stderr } = await spawnHookline(args, { env }).ended
-
   expect([code, stdout + stderr]).toEqual([1, expect.stringMatching(/self-signed/)])
   expect(endpoint.requests).toEqual([])
 })

@@ -43,9 +43,7 @@ it('show --raw writes the exact bytes', async () => {
   const kept = createStore(store)
   kept.append(keptRequest('bbbb00000003', { body }))
   kept.close()
-
   const written = execFileSync(process.execPath, [bin, 'show', 'bb', '--raw', '--store', store])
-
   expect(written).toEqual(body)
 })
 

@@ -1,10 +1,10 @@
 /** The command: in this process with streams of its own, or the program that was built. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
@@ -77,6 +77,7 @@ export async function listenHere(server: Server): Promise<string> {
 export async function createFiles(files: Readonly<Record<string, string | object>>): Promise<string> {
   const folder = await createFolder()
   for (const [name, content] of Object.entries(files)) {
+    await mkdir(join(folder, dirname(name)), { recursive: true })
     await writeFile(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content))
   }
   return folder

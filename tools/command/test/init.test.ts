@@ -1,6 +1,6 @@
 /** `hookline init`: what it writes in each form that a folder can have, and that it writes over nothing. */
 
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import manifest from '../../../package.json' with { type: 'json' }
@@ -75,15 +75,13 @@ it.each([
   ['next', 'src/app/api/webhooks/route'],
   ['express', 'src/webhooks'],
 ])('%s has its files in src where the project has it: %s', async (name, stem) => {
-  const folder = await createFiles({ 'package.json': MODULE, 'tsconfig.json': '{}' })
-  await mkdir(join(folder, 'src'))
+  const folder = await createFiles({ 'package.json': MODULE, 'tsconfig.json': '{}', 'src/mine.ts': '' })
   await init(folder, name)
   expect(await listFiles(folder)).toEqual(expect.arrayContaining([`${stem}.test.js`, `${stem}.ts`]))
 })
 
 it('the package manager is that of the nearest lock file above', async () => {
-  const folder = join(await createFiles({ 'pnpm-lock.yaml': '' }), 'packages/app')
-  await mkdir(folder, { recursive: true })
+  const folder = join(await createFiles({ 'pnpm-lock.yaml': '', 'packages/app/mine.js': '' }), 'packages/app')
   expect((await init(folder, 'express')).stdout).toContain('\n  pnpm add ')
 })
 

@@ -96,9 +96,7 @@ test.each([
   [lineOf('x'.repeat(41), k1), 'line 1'],
 ])('a key file must have keys: %#', async (text, rule) => {
   const file = join(await createFiles({ keys: text }), 'keys')
-
   const ran = await hookline(['queue', 'inbox.sqlite', '--key-file', file])
-
   expectUsage(ran, '--key-file', rule)
   for (const key of [k1, k2]) {
     expect(ran.stderr).not.toContain(key.toString('hex'))

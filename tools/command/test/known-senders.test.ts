@@ -51,9 +51,7 @@ describe.each<[KnownSender, ReceiverOptions, method: string, verified: string, o
 
   it('checks by cases of its own, and a receiver that is set up for it passes', async () => {
     const { url } = await start(options)
-
     const { code, stdout } = await hookline(['check', url, '--as', as, '--method', method, '--json'], { env })
-
     const results = jsonLines<{ id: string; result: string }>(stdout)
     const ids = results.map(({ id }) => id)
     expect([code, ...results.filter(({ result }) => result !== 'pass')]).toEqual([0])

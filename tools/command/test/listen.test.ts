@@ -138,9 +138,7 @@ it('a request that Ctrl-C cuts off is kept', async () => {
   const { url, interrupt, ended } = await listen(['--fail', '1xslow:60000'], { ...withSecret, cwd })
   const { text } = await send(url, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n')
   await until(() => text().includes('100 Continue'))
-
   interrupt()
-
   expect(await ended).toMatchObject({ code: 0, stdout: like(/ --- /) })
   expect(read(cwd)).toMatchObject([{ method: 'POST', isComplete: false }])
 })
@@ -228,9 +226,8 @@ it('the store is for this user alone, is shared, and is made again when it was r
   const type = ['content-type', 'application/json', 'content-length', '11']
   const answer = { status: 200, headers: type, by: 'listen', durationMs: expect.any(Number) } as const
   const bodies = { body: new Uint8Array(page.bytes), answerBody: new Uint8Array(Buffer.from('{"ok":true}')) }
-  const message = { type: 'page', user: 'user-1' }
-  const others = { ...received, ...bodies, verification: 'unchecked', message, answer } as const
-  expect(kept).toEqual([keptRequest(like(/^[0-9a-f]{12}$/), others)])
+  const facts = { verification: 'unchecked', message: { type: 'page', user: 'user-1' }, answer } as const
+  expect(kept).toEqual([keptRequest(like(/^[0-9a-f]{12}$/), { ...received, ...bodies, ...facts })])
   expect(stderr).toMatch(/^.*\n.* not stored\. .*\n4 requests received, 2 not stored\.\n$/)
 })
 
@@ -249,7 +246,6 @@ it.each([
   const database = new DatabaseSync(path)
   database.exec(sql)
   database.close()
-
   expectUsage(await hookline(['listen', '--store', path]), path, found)
   await expect(stat(`${path}-wal`)).rejects.toThrow('ENOENT')
 })

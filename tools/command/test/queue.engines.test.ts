@@ -64,9 +64,7 @@ describe.each([
     const track = (event: string) => ({ type: 'track', userId: 'u1', event })
     await handle(open('one'), [track('A'), fixtures.identify, { custom: 'ada@example.com' }])
     await handle(open('two'), [track('B')])
-
     const { events, skipped } = (await readTraffic(location, options)) ?? {}
-
     expect(events?.sort()).toEqual(['A', 'B', false])
     expect(Object.values(skipped ?? {})).toEqual([1])
     expect(await readTraffic(location, { ...options, name: 'two' })).toMatchObject({ events: ['B'] })
@@ -76,7 +74,6 @@ describe.each([
 it.each(['redis', 'postgres'])('a %s that is not there, or does not answer, is wrong usage', async (scheme) => {
   const silent = new URL(await listenHere(createServer().on('clientError', () => {})))
   const hosts = [`127.0.0.1:${await freePort()}`, silent.host]
-
   for (const host of hosts) {
     const ran = await hookline(['queue', `${scheme}://bob:hunter2@${host}/0`])
     expectUsage(ran, `${scheme}://${host}`)

@@ -143,7 +143,6 @@ it('hookline replay sends the identical bytes and headers again', async () => {
 it('hookline replay fails when one is not answered 2xx, is not all kept, or cannot be sent', async () => {
   await using endpoint = await startEndpoint({ script: [300] })
   const replay = (id: string, to = endpoint.url) => run('replay', id, '--to', to)
-
   expect(await replay('aaaa00000001')).toMatchObject({ code: 1, stdout: like(/300/) })
   expect(await replay('cccc')).toMatchObject({ code: 1, stdout: like(/^cccc0000 {2}not sent/), stderr: '' })
   const away = await replay('bbbb', 'http://127.0.0.1:1')
@@ -153,10 +152,8 @@ it('hookline replay fails when one is not answered 2xx, is not all kept, or cann
 
 it('hookline replay asks before it sends to another machine, and sends nothing when one id is unknown', async () => {
   await using endpoint = await startEndpoint()
-
   const remote = await run('replay', 'bbbb', 'last', '--to', 'https://shop.example/x?token=t0ken')
   const unknown = await run('replay', 'bbbb', 'eeee', '--to', endpoint.url)
-
   expectUsage(remote, '2 requests', 'shop.example', '--yes')
   expect(remote.stderr).not.toContain('t0ken')
   expectUsage(unknown, "'eeee'")

@@ -142,7 +142,6 @@ it.each(['', 'express', 'hookline', '*'])('an error that nobody foresaw has its 
 it('a Node that is older than the package asks for is wrong usage', () => {
   const { node } = process.versions
   const [major = '', minor = ''] = node.split('.')
-
   for (const older of [node, '9.99']) expect(() => requireNode(older)).not.toThrow()
   for (const newer of [`${major}.${Number(minor) + 1}`, '100.0']) {
     expect(() => requireNode(newer)).toThrow(UsageError)

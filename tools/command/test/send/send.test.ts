@@ -85,11 +85,9 @@ it.each([
 
 it('--tamper chunked sends no length; no-signature sends none, and needs no secret; --header adds one', async () => {
   await using endpoint = await startEndpoint()
-
   const added = ['--header', 'X-Team: growth', '--header', 'Authorization: Bearer a:b']
   await send('track', endpoint.url, '--tamper', 'chunked', ...added)
   await hookline(['send', 'track', '--tamper', 'no-signature', '--to', endpoint.url])
-
   const headers = { 'transfer-encoding': 'chunked', authorization: 'Bearer a:b', 'x-team': 'growth' }
   expect(endpoint.requests[0]?.headers).toMatchObject(headers)
   expect(endpoint.requests[1]?.headers).not.toHaveProperty('x-signature')

@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { link, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import ts from 'typescript'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -31,10 +31,8 @@ describe('a file', () => {
   it('is written, and written again only when something changed', async () => {
     const { p, out } = await files({ p: plan({ key: 'A', jsonSchema: ORDER }), out: '' })
     const write = async () => (await hookline(['types', p, '--out', `${out}.ts`])).stdout
-
     const [first, same] = [await write(), await write()]
     await writeFile(p, plan({ key: 'A', jsonSchema: ORDER }, { key: 'B', jsonSchema: {} }))
-
     expect(same).not.toBe(first)
     expect(await write()).toBe(first.replace('1 event', '2 events'))
     expect(await readFile(`${out}.ts`, 'utf8')).toContain('B: z.looseObject({})')
@@ -98,16 +96,12 @@ it('several sources have the newest version of each event, wherever it is; messa
 
 it('a source may be a folder, where other files lie, too; without one, that of HOOKLINE_QUEUE is read', async () => {
   const others = { 'package.json': '{ "name": "app" }', 'tsconfig.json': '{ "$schema": "https://x.y/tsconfig" }' }
-  const paths = await files({ ...others, 'compose.yaml': 'services: {}\n' })
-  const folder = dirname(paths['package.json'])
-  await mkdir(join(folder, 'deep'))
-  await writeFile(join(folder, 'deep/plan.json'), plan({ key: 'A', jsonSchema: ORDER }))
-  await mkdir(join(folder, 'node_modules'))
-  await writeFile(join(folder, 'node_modules/plan.json'), plan({ key: 'B', jsonSchema: ORDER }))
-
+  const [a, b] = ['A', 'B'].map((key) => plan({ key, jsonSchema: ORDER })) as [string, string]
+  const plans = { 'deep/plan.json': a, 'node_modules/plan.json': b }
+  const folder = await createFiles({ ...others, ...plans, 'compose.yaml': 'services: {}\n' })
   const { stdout } = await hookline(['types'], { env: { HOOKLINE_QUEUE: folder } })
   expect(Object.keys(runCode(stdout).events)).toEqual(['A'])
-  expectUsage(await hookline(['types', paths['package.json']]), 'package.json')
+  expectUsage(await hookline(['types', join(folder, 'package.json')]), 'package.json')
 })
 
 it.each<[string, string, object]>([
@@ -118,9 +112,7 @@ it.each<[string, string, object]>([
   ['its folder in a registry', 'Order Completed/jsonschema/1-0-0', {}],
   ['the folder of its versions', 'Order Completed/v2/1.0.3.json', {}],
 ])('events of JSON Schema are named by %s', async (_what, name, facts) => {
-  const path = join(await createFolder(), name)
-  await mkdir(dirname(path), { recursive: true })
-  await writeFile(path, JSON.stringify({ ...ORDER, ...facts }))
+  const path = join(await createFiles({ [name]: { ...ORDER, ...facts } }), name)
   expect(Object.keys(runCode((await hookline(['types', path])).stdout).events)).toEqual(['Order Completed'])
 })
 
@@ -128,12 +120,8 @@ it.each([
   ['the names of files', ['A/2-0.json', 'A/10-0.json', 'A/2-1.json'], [{}, {}, {}]],
   ['what they say', ['A/x.json', 'A/y.json'], ['2-0-1', '2-1-0'].map((version) => ({ self: { name: 'A', version } }))],
 ])('events of JSON Schema have the newest version by %s', async (_what, names, facts) => {
-  const folder = await createFolder()
-  await mkdir(join(folder, 'A'))
-  for (const [at, name] of names.entries()) {
-    const schema = { type: 'object', properties: { [name]: {} }, ...facts[at] }
-    await writeFile(join(folder, name), JSON.stringify(schema))
-  }
+  const schemas = names.map((name, at) => [name, { type: 'object', properties: { [name]: {} }, ...facts[at] }])
+  const folder = await createFiles(Object.fromEntries(schemas))
   const { stdout, stderr } = await hookline(['types', folder])
   expect([stdout, stderr]).toEqual([expect.stringContaining(names[1] as string), ''])
 })

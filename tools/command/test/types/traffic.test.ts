@@ -30,9 +30,7 @@ it('lines hold a message each, and when it was sent', async () => {
   const timestamps = ['2026-01-15T09:30:00.000Z', '2026-01-15', 'yesterday']
   const lines = timestamps.map((timestamp) => line('A', { timestamp }))
   const path = await write(`\ufeff${lines.join('\r\n')}\n\n \n${line('B')}`)
-
   const { events, seen, skipped } = (await readTraffic(path)) ?? {}
-
   expect([events, skipped]).toEqual([['A', 'A', 'A', 'B'], {}])
   const times = [Date.UTC(2026, 0, 15, 9, 30), Date.UTC(2026, 0, 15), undefined, undefined]
   expect(seen?.map(({ at }) => at)).toEqual(times)
