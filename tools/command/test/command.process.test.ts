@@ -15,13 +15,9 @@ const secret = 'a secret'
 const env = { HOOKLINE_SECRET: secret }
 const signed = signedRequest(fixtures.track, secret)
 
-async function listen(cwd: string) {
-  const listening = spawnHookline(['listen', '--port', '0'], { cwd, env })
-  return { ...listening, url: await urlOf(listening) }
-}
-
 it('listen ends quietly when what reads its lines ends', needs('POSIX'), async () => {
-  const { url, child, printed, ended } = await listen(await createFolder())
+  const { child, printed, ended } = spawnHookline(['listen', '--port', '0'], { cwd: await createFolder(), env })
+  const url = await urlOf({ printed })
   await fetch(url, signed)
   await until(() => printed.stdout.includes('\n'))
   child.stdout?.destroy()

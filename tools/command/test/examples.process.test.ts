@@ -110,7 +110,9 @@ async function runLines(lines: string) {
     PORT: '0', // That of the demo is taken.
     PATH: [programs, process.env.PATH].join(delimiter),
   }
-  const text = `trap : INT\n${withFreePorts(lines.replaceAll('localhost:3000', new URL(origin).host))}`
+  // The port that an example names, or the default, may be taken on the machine of the test.
+  const withFreePorts = lines.replace(/(\bhookline listen)\b(?:(.*) --port[= ]\d+)?/g, '$1 --port 0$2')
+  const text = `trap : INT\n${withFreePorts.replaceAll('localhost:3000', new URL(origin).host)}`
   // A process group of its own, as a terminal gives it: Ctrl-C goes to all of it.
   const child = spawn('sh', ['-c', text], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   const printed = { stdout: '', stderr: '' }
@@ -127,14 +129,6 @@ async function runLines(lines: string) {
   clearTimeout(hanging)
   const ended = await readFile(codes, 'utf8').catch(() => '')
   return { ...printed, codes: ended.split('\n').filter(Boolean).map(Number) }
-}
-
-/** The port that an example names, or the default, may be taken on the machine of the test. */
-function withFreePorts(lines: string): string {
-  return lines.replace(
-    /(\bhookline listen)\b(.*)/g,
-    (_line, command, rest) => `${command} --port 0${rest.replace(/ --port[= ]\d+/, '')}`,
-  )
 }
 
 async function writeFiles(folder: string): Promise<void> {

@@ -139,13 +139,15 @@ it('redrive says what it would do, needs a yes for more than one, and does it', 
 })
 
 it('drop forgets dead letters: of a reason, a user, a handler, or all', async () => {
-  const { run, json } = await newInbox()
+  const { run, json, path } = await newInbox()
   const reason = ['--reason', 'handler_failed']
 
   expect(await json('drop', ...reason, '--dry-run')).toMatchObject({ dryRun: true, found: 2, done: 0 })
   expect(await json('drop', '--user', 'u1', '--dry-run')).toMatchObject({ found: 1 })
   expect(await json('drop', '--handler', 'crm', '--dry-run')).toMatchObject({ found: 2 })
-  expect((await run('drop', ...reason, '--yes')).stdout).toContain('2 dead letters of queue inbox: 2 handler_failed')
+  const yes = { isTerminal: true, input: 'Yes\n' }
+  const dropped = await hookline(['queue', path, 'drop', ...reason], yes)
+  expect(dropped.stdout).toContain('2 dead letters of queue inbox: 2 handler_failed')
   expect(await json('counts')).toMatchObject({ waiting: 1, deadLetters: 1 })
   expect(await json('drop')).toMatchObject({ found: 1, done: 1 })
   expect(await run('dead')).toEqual({ code: 0, stdout: '', stderr: like(/.\n$/) })
