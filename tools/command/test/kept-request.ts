@@ -6,17 +6,9 @@ import type { KeptRequest } from '../src/requests/kept-request.ts'
 export function keptRequest(id: string, others: Partial<KeptRequest> = {}): KeptRequest {
   const body = others.body ?? Buffer.alloc(0)
   return {
-    id,
-    receivedAt: Date.parse('2026-01-15T09:30:00.000Z'),
-    method: 'POST',
-    target: '/webhooks',
-    headers: [],
-    size: body.length,
-    isComplete: true,
-    message: {},
-    verification: 'verified',
+    ...{ id, receivedAt: Date.parse('2026-01-15T09:30:00.000Z'), method: 'POST', target: '/webhooks', headers: [] },
+    ...{ size: body.length, isComplete: true, message: {}, verification: 'verified', body },
     answer: { status: 200, headers: [], by: 'listen', durationMs: 2 },
-    body,
     answerBody: Buffer.alloc(0),
     ...others,
   }

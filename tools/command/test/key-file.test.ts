@@ -39,9 +39,7 @@ describe('an encrypted inbox', () => {
 
   it('is read with the keys: its dead letters, each of them, and its history', async () => {
     const withKeys = (...action: string[]) => run(...action, '--key-file', keyFile)
-
     const [letter] = jsonLines<{ readonly id: string }>((await withKeys('dead', '--json')).stdout)
-
     expect(letter).toMatchObject({ reason: 'handler_failed', error: expect.stringContaining('no stock'), type: 'page' })
     expect((await withKeys('show', letter?.id ?? '')).stdout).toContain('"userId": "user-1"')
     expect((await withKeys('history')).stdout).toContain('track Order Completed')

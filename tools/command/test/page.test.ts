@@ -73,8 +73,7 @@ async function openPage(args: readonly string[], running?: Running) {
   const at = (path: string) => new URL(`api/${path}`, url)
 
   return {
-    url,
-    printed,
+    ...{ url, printed },
     get: async <Answer>(path: string) => (await (await fetch(at(path), { headers: own })).json()) as Answer,
     async post(path: string, body: unknown) {
       const headers = { ...own, 'content-type': 'application/json' }

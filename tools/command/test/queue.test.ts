@@ -24,8 +24,7 @@ interface Letter {
 function commandOn(path: string) {
   const run = (...action: string[]) => hookline(['queue', path, ...action])
   return {
-    path,
-    run,
+    ...{ path, run },
     json: async (...action: string[]) => JSON.parse((await run(...action, '--json')).stdout),
     letters: async () => jsonLines<Letter>((await run('dead', '--json')).stdout),
   }

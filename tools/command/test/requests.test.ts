@@ -21,16 +21,13 @@ const lines = ['Content-Type: application/json', 'Authorization: Basic t0ken', '
 const signed = [...lines.flatMap((line) => line.split(': ')), 'X-Signature', sign(BODY, secret)]
 const store = await storeOf(
   keptRequest('aaaa00000001', {
-    body: Buffer.from(BODY),
-    headers: signed,
-    target: '/webhooks?token=t0ken',
+    ...{ body: Buffer.from(BODY), headers: signed, target: '/webhooks?token=t0ken' },
     message: { type: 'track', name: 'Order \u001b[31m\u202ex', user: 'ada\u009b\r\n\u2028', fault: '\u001b.' },
     answer: { ...answer, status: 201, by: 'forward', headers: ['Set-Cookie', 't0ken', 'Via', '3'], durationMs: 12.6 },
     answerBody: Buffer.from('{"ok":"\u001b"}'),
   }),
   keptRequest('aaaa00000002', {
-    body: Buffer.from(BODY.replace('39.0', '39')),
-    headers: [...signed, 'Cookie', 't0ken'],
+    ...{ body: Buffer.from(BODY.replace('39.0', '39')), headers: [...signed, 'Cookie', 't0ken'] },
     message: { type: 'track', name: 'x'.repeat(41), user: 'y'.repeat(40) },
     ...{ verification: 'mismatched', reason: 'Got \u001b[2J.' },
     answer: { ...answer, headers: ['Set-Cookie', 't0ken'] },
@@ -129,9 +126,7 @@ it.each(['aaaa', 'aaaag', 'ffff', 'last~9', 'last~', '0123456789abc'])('hookline
 
 it('hookline replay sends the identical bytes and headers again', async () => {
   await using endpoint = await startEndpoint({ script: [{ status: 200, body: '{"duplicate":true}' }, 299] })
-
   const { code, stdout } = await run('replay', 'aaaa00000001', 'BBBB', '--to', endpoint.url)
-
   expect([code, stdout]).toEqual([0, like(/^aaaa0000 {2}200 after \d+ ms, .*copy.*\nbbbb0000 {2}299 after \d+ ms\n$/)])
   const headers = { 'x-signature': sign(BODY, secret), authorization: 'Basic t0ken', via: '1, 2' }
   expect(endpoint.requests).toMatchObject([

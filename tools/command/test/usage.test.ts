@@ -3,9 +3,11 @@
 import dns from 'node:dns/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { InvalidArgumentError } from 'commander'
+import type { HooklineError } from 'hookline'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import manifest from '../../../package.json' with { type: 'json' }
 import { confirmRemote, isLoopback, time } from '../src/arguments.ts'
+import { createPlace, rewordError } from '../src/place.ts'
 import { fail, requireNode, UsageError } from '../src/terminal.ts'
 import { createFiles, expectUsage, hookline } from './command.ts'
 
@@ -137,6 +139,16 @@ it.each(['', 'express', 'hookline', '*'])('an error that nobody foresaw has its 
   process.exitCode = 0
   const stack = expect.stringContaining('error: RangeError: no \u001b\n    at ')
   expect(calls).toEqual([[/hookline|\*/.test(debug) ? stack : 'error: no \\u{1b}\n'], ['error: no\n']])
+})
+
+it('of a location and its errors, no user, password or query is shown', () => {
+  const redis = { 'redis://bob:hunter2@h:1/0?x=1': 'redis://h:1/0', 'rediss://h/a%20b': 'rediss://h' }
+  for (const [location, shown] of Object.entries({ ...redis, 'postgres://bob:hunter2@h/db': 'postgres://h/db' })) {
+    const texts = ['no password for user "bob"', 'role "bob" is missing', 'Queue any cannot use it', 'Queue any is old']
+    const errors = texts.map((message) => rewordError({ message } as HooklineError, createPlace(location, {})).message)
+    const told = ['no password for user of LOCATION', 'role of LOCATION is missing', 'The command cannot use it']
+    expect([createPlace(location, {}).shown, ...errors]).toEqual([shown, ...told, `${shown} is old`])
+  }
 })
 
 it('a Node that is older than the package asks for is wrong usage', () => {

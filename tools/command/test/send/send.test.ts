@@ -47,9 +47,7 @@ it.each([
 it.each(['track', 'delete', 'line'])('each of many copies of a %s has an identity of its own', async (type) => {
   await using endpoint = await startEndpoint()
   const source = type === 'line' ? await file('messages.ndjson', track) : type
-
   const { code, stdout, stderr } = await send(source, endpoint.url, '--count', '20')
-
   expect(new Set(endpoint.requests.map(({ bytes }) => bytes.toString())).size).toBe(20)
   if (type === 'delete') expect(Object.keys(endpoint.messages[0] ?? {})).toEqual(['type', 'userId', 'timestamp'])
   expect(stdout.match(/\b200 {2}/g)).toHaveLength(20)
@@ -104,11 +102,9 @@ it('--concurrency is how many attempts are under way at a time', async () => {
   let release = () => {}
   const all = new Promise<void>((resolve) => (release = resolve))
   await using endpoint = await startEndpoint({ script: [() => all.then(() => 200)] })
-
   const { ended } = await start(['send', 'track', '--count', '6', '--concurrency', '3', '--to', endpoint.url], { env })
   await endpoint.received(3)
   release()
-
   expect((await ended).code).toBe(0)
   expect(endpoint.connections).toBe(3)
 })
@@ -121,22 +117,18 @@ it('Ctrl-C ends it with the summary so far', async () => {
   await using endpoint = await startEndpoint({ script: [200, 200, 'hang'] })
   const started = await start(['send', '-', '--concurrency', '2', '--to', endpoint.url], { env })
   const { stdin, printed, ended, interrupt } = started
-
   stdin.write(`${track}\n${track}\n${track}\n`) // It stays open.
   await endpoint.received(3)
   await until(() => printed.stdout.match(/: 200/g)?.length === 2)
   interrupt()
-
   expect(await ended).toMatchObject({ code: 1, stderr: like(/^Interrupted.* 1\.\n2 sent, all accepted: /) })
 })
 
 it('an answer is printed as what no terminal obeys, also with --json', async () => {
   const answer = '\u001b[2J\u009b1m\u202e\u{e0001}'
   await using endpoint = await startEndpoint({ script: [{ status: 302, body: answer }] })
-
   const lines = await send('track', endpoint.url)
   const { stdout } = await send('track', endpoint.url, '--json')
-
   expect(lines.stdout + lines.stderr).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
   expect(stdout).not.toMatch(/[^\n\x20-\x7e]/)
   const own = { type: 'track', messageId: expect.any(String), durationMs: expect.any(Number) }

@@ -259,13 +259,10 @@ it('--check tells what breaks the plan, with counts and a message of each: in li
 
 it('--check shows no key of a message that the plan does not name', async () => {
   const properties = { by: { additionalProperties: { type: 'number' } } }
-  const { p, m } = await files({
-    p: plan({ key: 'A', jsonSchema: { type: 'object', properties, additionalProperties: false } }),
-    m: track('A', { by: { 'jane@example.com': 'x' }, 'jo@example.com': 1 }),
-  })
-
+  const jsonSchema = { type: 'object', properties, additionalProperties: false }
+  const given = { by: { 'jane@example.com': 'x' }, 'jo@example.com': 1 }
+  const { p, m } = await files({ p: plan({ key: 'A', jsonSchema }), m: track('A', given) })
   const { stdout } = await hookline(['types', '--check', p, m])
-
   expect(stdout).toContain('by.* must be number: 1 message')
   expect(stdout).not.toContain('example.com')
 })

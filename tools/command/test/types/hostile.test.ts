@@ -91,7 +91,6 @@ describe('a plan', () => {
       ['beside a common rule of ids', [rule('A', of(sections)), rule('', eitherId, 'COMMON')], ['properties']],
     ])('is about their sections: %s', async (_what, rules, notChecked) => {
       const { code, stdout, stderr } = await types(rules)
-
       const { events } = runCode(stdout)
       const values = [{ total: 1, more: 1 }, { total: 'x' }, {}]
       expect(values.map((value) => accepts(events.A, value))).toEqual([true, false, false])
