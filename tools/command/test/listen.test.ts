@@ -101,7 +101,7 @@ it('of a flood, five reasons are found in a second, and none of a large body', (
   const [large, larger] = [Buffer.alloc(100_000), Buffer.alloc(100_001)]
   expect([isFound(large, 'x'), isFound(larger, 'x'), isFound(larger)]).toEqual([true, false, true])
   const signature = `sha1=${signed.headers['x-signature']}`
-  expect(findReason('1a2b', Buffer.from(`${signed.body}\n`), signature)).toMatch(/^(.*\. ){2}Also \w+\.$/)
+  expect(findReason('1a2b', Buffer.from(`${signed.body}\n`), signature)).toMatch(/^The (.*\. ){2}Also \w+\.$/)
 })
 
 it('--fail answers by the script, then normally', async () => {

@@ -44,14 +44,15 @@ it.each([
   expect(verify(bytes, headers['x-signature'], 'a secret')).toBe(true)
 })
 
-it.each(['track', 'delete', 'line'])('each of many copies of a %s has an identity of its own', async (type) => {
+const COPIED: Readonly<Record<string, string>> = { line: 'messages.NDJSON', file: 'message.json' }
+it.each(['track', 'delete', 'line', 'file'])('each of two copies of a %s has an identity of its own', async (type) => {
   await using endpoint = await startEndpoint()
-  const source = type === 'line' ? await file('messages.ndjson', track) : type
-  const { code, stdout, stderr } = await send(source, endpoint.url, '--count', '20')
-  expect(new Set(endpoint.requests.map(({ bytes }) => bytes.toString())).size).toBe(20)
+  const source = COPIED[type] === undefined ? type : await file(COPIED[type], track)
+  const { code, stdout, stderr } = await send(source, endpoint.url, '--count', '2')
+  expect(new Set(endpoint.requests.map(({ bytes }) => bytes.toString())).size).toBe(2)
   if (type === 'delete') expect(Object.keys(endpoint.messages[0] ?? {})).toEqual(['type', 'userId', 'timestamp'])
-  expect(stdout.match(/\b200 {2}/g)).toHaveLength(20)
-  const summary = like(/^20 sent, all accepted: \d+\/s, .*p50 [\d.]+ ms, p95 [\d.]+ ms, p99 [\d.]+ ms/)
+  expect(stdout.match(/\b200 {2}/g)).toHaveLength(2)
+  const summary = like(/^2 sent, all accepted: \d+\/s, .*p50 [\d.]+ ms, p95 [\d.]+ ms, p99 [\d.]+ ms/)
   expect([code, stderr]).toEqual([0, summary])
 })
 
@@ -126,13 +127,13 @@ it('Ctrl-C ends it with the summary so far', async () => {
 
 it('an answer is printed as what no terminal obeys, also with --json', async () => {
   const answer = '\u001b[2J\u009b1m\u202e\u{e0001}'
-  await using endpoint = await startEndpoint({ script: [{ status: 302, body: answer }] })
+  await using endpoint = await startEndpoint({ script: [{ status: 300, body: answer }] })
   const lines = await send('track', endpoint.url)
   const { stdout } = await send('track', endpoint.url, '--json')
   expect(lines.stdout + lines.stderr).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
   expect(stdout).not.toMatch(/[^\n\x20-\x7e]/)
   const own = { type: 'track', messageId: expect.any(String), durationMs: expect.any(Number) }
-  expect(jsonLines(stdout)).toEqual([{ ...own, ok: false, status: 302, answer }])
+  expect(jsonLines(stdout)).toEqual([{ ...own, ok: false, status: 300, answer }])
 })
 
 it('on a terminal, the first message has a line, and all have a bar', async () => {
@@ -146,8 +147,8 @@ it('on a terminal, the first message has a line, and all have a bar', async () =
 
 it('an address that does not respond fails, and its query is never shown', async () => {
   const { code, stdout, stderr } = await send('track', 'http://127.0.0.1:1/?token=hidden')
-  expect([code, stdout]).toEqual([1, like(/^refused {2}\d+ ms {2}track /)])
-  expect(stdout + stderr).not.toContain('hidden')
+  expect([code, stdout, stderr]).toEqual([1, like(/^refused {2}\d+ ms {2}track /), ''])
+  expect(stdout).not.toContain('hidden')
 })
 
 it('nothing is sent to another machine without a yes: of the arguments, or on a terminal', async () => {

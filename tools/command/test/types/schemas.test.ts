@@ -150,6 +150,7 @@ it('a decimal number is a multiple of another one', () => {
 it('a schema that is nullable accepts null, too', () => {
   const { events } = runCode(write({ type: 'object', properties: { a: { type: 'string', nullable: true } } }).code)
   expect(['x', null, 1].map((a) => accepts(events['Order Completed'], { a }))).toEqual([true, true, false])
+  expect(write({ type: ['string', 'null'] }).findings).toHaveLength(1) // No message is accepted.
 })
 
 const TEXT = { type: 'string', minLength: 2 }
