@@ -80,9 +80,10 @@ it.each(['segment', 'customer.io'] as const)('each case of %s sends what cases.j
   const base = { form: { ...DEFAULT_FORM, fields: request.fields }, secret: SECRET, headers: {}, request }
   const cases = casesOf(request).filter(({ id }) => as === 'segment' || !/^(bytes|signature|body)-/.test(id))
   const textOf = (body: Buffer) => String(body).replace(/x{9999,}/, (all) => `${all.length} x`)
-  const sent = cases.map(({ id, requests }) => {
-    return [id, requests(base).map(({ body, ...others }) => ({ body: textOf(body), ...others }))]
-  })
+  const sent = cases.map(({ id, requests }) => [
+    id,
+    requests(base).map((each) => ({ ...each, body: textOf(each.body) })),
+  ])
   random.mockRestore()
   syncBuiltinESMExports()
   vi.useRealTimers()

@@ -77,11 +77,9 @@ describe('history', () => {
 
   it('shows a handled message like a dead letter, by its whole id', async () => {
     const { run, ids } = inbox
-
     const { code, stdout } = await run('show', ids[0].toUpperCase())
     const [json] = jsonLines<{ body: string }>((await run('show', ids[0], '--json')).stdout)
     const short = await run('show', ids[0].slice(0, 8))
-
     expect([code, stdout]).toEqual([0, like(/track Order Completed, user ada\n.*crm, mail.*"total": 39\.95/s)])
     const handlers = ['crm', 'mail']
     expect(json).toMatchObject({ id: ids[0], userId: 'ada', handlers, ignored: false, verified: 'signature' })

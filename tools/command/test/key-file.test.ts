@@ -50,7 +50,6 @@ describe('an encrypted inbox', () => {
 
   it('shows ids, times and reasons without them, and says so', async () => {
     const [letter] = jsonLines<{ readonly id: string }>((await run('dead', '--json')).stdout)
-
     expect(letter).toMatchObject({ reason: 'handler_failed', failedAt: expect.any(String), sealedWith: 'k1' })
     expect((await run('counts')).stdout).toContain('1: 1 handler_failed')
     for (const action of [['dead'], ['history'], ['show', letter?.id ?? '']]) {

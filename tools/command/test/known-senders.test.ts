@@ -29,11 +29,9 @@ describe.each<[KnownSender, ReceiverOptions, method: string, verified: string, o
 
   it('sends messages in its form, and any JSON, by a method of its own', async () => {
     const { url, seen } = await start(options)
-
     const { code } = await send(url, 'track', '--set', 'properties.total=12', '--method', method, '--count', '2')
     for (const type of Object.keys(fixtures)) await send(url, type)
     await send(url, join(await createFiles({ 'order.json': '{"order": 7}' }), 'order.json'))
-
     const [[message, delivery], [copy]] = seen as [(typeof seen)[0], (typeof seen)[0]]
     const own = { type: 'track', properties: { total: 12 }, channel: 'server' }
     expect([code, message, delivery]).toMatchObject([0, own, { method, verified }])
@@ -66,10 +64,8 @@ it('check --as rudderstack fails an endpoint that compares the beginning of the 
     request.resume().on('end', () => response.writeHead(isKnown ? 200 : 401).end())
   })
   const args = ['check', await listenHere(server), '--as', 'rudderstack', '--only', 'plain-message,key-longer']
-
   const found = await hookline([...args, '--key-header', 'X-Key'], { env })
   const other = await hookline([...args, '--key-header', 'X-Other'], { env })
-
   expect(found).toMatchObject({ code: 1, stdout: like(/^fail {2}key-longer/m) })
   expect(other).toMatchObject({ code: 1, stdout: like(/^fail {2}plain-message.*X-Other/m) })
 })

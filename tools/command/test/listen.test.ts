@@ -68,12 +68,10 @@ it('listen verifies nothing without a secret, and answers any method and path, a
 it('listen refuses bodies over the limit, and shows uploads that end early', async () => {
   const { url, lines } = await listen()
   const chunked = { method: 'POST', body: new Blob([Buffer.alloc(5_000_001)]).stream(), duplex: 'half' }
-
   const large = (size: number) => post(url, { method: 'POST', body: Buffer.alloc(size) })
   const statuses = [await large(5_000_000), await large(5_000_001), await post(url, chunked)]
   const { socket } = await send(url, 'POST /webhooks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nonly this')
   socket.end()
-
   expect(statuses).toEqual([200, 413, 413])
   const shown = (await lines(4)).map((line) => / (\d+ B {2}...) /.exec(line)?.[1])
   expect(shown).toEqual(['5000000 B  200', '5000001 B  413', '5000001 B  413', '9 B  ---'])
@@ -172,10 +170,8 @@ it('--forward keeps the path for a URL without one, and passes on a compressed a
     response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': String(zipped.length) }).end(zipped)
   })
   const { url } = await listen(['--forward', other.url])
-
   const { socket, text } = await send(url, 'GET /a/b?c=d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
   await once(socket, 'end')
-
   expect(text().split('\r\n\r\n').slice(1).join('\r\n\r\n')).toBe(zipped.toString('latin1'))
   expect(other.requests).toMatchObject([{ target: '/a/b?c=d' }])
 })
@@ -190,7 +186,6 @@ it.each([
   const answer = { headers: [], body: Buffer.alloc(70_000), durationMs: 1, ...own }
   const forwarder = { forward: async () => answer, close: async () => {} } as unknown as Forwarder
   const { server } = createEndpoint({ forwarder, keep: (request) => void kept.push(request) })
-
   expect(await post(await listenHere(server), signed)).toBe(status)
   expect(kept).toMatchObject([{ answer: { status, by: 'forward' } }])
   const { length } = JSON.stringify({ status, detail: own.reason })

@@ -162,7 +162,6 @@ it.each(["'x'", ...DAMAGED.map(sqlOf)])('a store of strangers is refused, with a
   const database = new DatabaseSync(path)
   database.exec(`UPDATE requests SET summary = ${summary}`)
   database.close()
-
   for (const args of [['list'], ['show', 'last']]) {
     const ran = await hookline([...args, '--store', path])
     expectUsage(ran, path)

@@ -14,13 +14,8 @@ const BINARY = Buffer.from([0, 0x1b, 0x5b, 0x33, 0x31, 0x6d, 0xff, 0xfe])
 const BODY = ['--body', 'body.json']
 const SIGNED = [...BODY, '--signature', RIGHT]
 const folder = await createFolder(afterAll)
-const files = {
-  'body.json': TEXT,
-  'secret.txt': `${SECRET}\r\n`,
-  'empty.txt': '\n',
-  'latin1.txt': Buffer.from('naïve', 'latin1'),
-  binary: BINARY,
-}
+const texts = { 'body.json': TEXT, 'secret.txt': `${SECRET}\r\n`, 'empty.txt': '\n' }
+const files = { ...texts, 'latin1.txt': Buffer.from('naïve', 'latin1'), binary: BINARY }
 for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
 
 type Options = Running & { readonly input?: string }

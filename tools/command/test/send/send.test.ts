@@ -60,9 +60,7 @@ it('lines are sent, and those that are no message are reported', async () => {
   await using endpoint = await startEndpoint()
   const long = `{"type":"track","userId":"u1","event":"${'x'.repeat(5_000_000)}"}`
   const input = `${track}\r\n\nnot a message\n[${track}]\n{"type":"track","userId":"u1"}\n${long}\n ${track} `
-
   const { code, stdout, stderr } = await hookline(['send', '-', '--to', endpoint.url], { env, input })
-
   expect(endpoint.requests.map(({ bytes }) => bytes.toString())).toEqual([track, ` ${track} `])
   const outcomes = stdout.split('\n').map((line) => line.split('  ')[0])
   const faulty = [3, 4, 5, 6].map((number) => `line ${number}: no_message`)

@@ -42,9 +42,7 @@ it('lines that are no message are counted by reason, and never quoted', async ()
     ...['"ada@example.com"', '{"type":"ada@example.com"}', '{"type":"track","userId":"u1"}'],
     ...[`"${'x'.repeat(5_000_000)}"`, line('A'), `[${line('B')},3,${line('C')}]`],
   ]
-
   const { events, skipped = {} } = (await readTraffic(await write(Buffer.from(lines.join('\n'), 'latin1')))) ?? {}
-
   expect(events).toEqual(['A', 'B', 'C'])
   expect(Object.values(skipped).sort()).toEqual([1, 1, 1, 1, 2, 2])
   expect(Object.keys(skipped).join()).not.toContain('ada')
