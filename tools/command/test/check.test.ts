@@ -6,10 +6,13 @@ import { syncBuiltinESMExports } from 'node:module'
 import { sign } from 'hookline'
 import { startEndpoint } from 'hookline/testing'
 import { expect, it, vi } from 'vitest'
+import type { Exchange } from '../../../src/internals.ts'
 import { until } from '../../../test/support/until.ts'
 import { readForm } from '../src/arguments.ts'
 import { casesOf, ENDPOINT_CASES, SENDER_CASES } from '../src/check/cases.ts'
+import { kindOf } from '../src/check/judge.ts'
 import { DEFAULT_FORM } from '../src/check/message.ts'
+import { listMistakes } from '../src/check/mistakes.ts'
 import type { Result } from '../src/report.ts'
 import { expectUsage, hookline, jsonLines, like, start } from './command.ts'
 import CASES from './endpoints/cases.json' with { type: 'json' }
@@ -90,6 +93,18 @@ it.each(['segment', 'customer.io'] as const)('each case of %s sends what cases.j
   expect(JSON.parse(JSON.stringify(Object.fromEntries(sent)))).toEqual(CASES[as])
 })
 
+it('the signatures of all known mistakes are tried', () => {
+  const tried = ['c0ffee00', '"c0ffee00"\n'].map((secret) =>
+    listMistakes('{"a":"/é"}', secret).map(({ sign }) => sign('{}', secret)),
+  )
+  expect(tried).toEqual(CASES.mistakes)
+})
+
+it('an answer is judged by the hundred of its status', () => {
+  const kinds = [200, 299, 300, 399, 400, 499, 500, undefined].map((status) => kindOf({ status } as Exchange)[0])
+  expect(kinds.join('')).toBe('ssrrrrfb') // success, redirect, refusal, failure, broken
+})
+
 it('--list prints what each case sends and expects', async () => {
   const { stdout } = await hookline(['check', '--list', '--json'])
   const facts = ['id', 'sends', 'expects', 'section', 'severity']
@@ -122,13 +137,11 @@ it('the section of each case is one of the specification, with its rule', () => 
   const page = readFileSync(new URL('../../../docs/specification.md', import.meta.url), 'utf8').replaceAll('`', '')
   const [, outbound = ''] = page.split(/^## (?:Outbound event delivery|Go client library)$/m)
   const sections = outbound.split(/^### /m).map((text) => ({ name: text.split('\n')[0], text }))
-
   const cited = new Set([...ENDPOINT_CASES, ...SENDER_CASES].map(({ section }) => section))
   const missing = [...cited].filter((section) => {
     const [, name, rule = ''] = /^(.*?)(?:(?:: | (?=\d))(.*))?$/.exec(section) ?? []
     return !sections.some((each) => each.name === name && each.text.includes(`\n| ${rule}`))
   })
-
   expect(cited.size).toBeGreaterThan(10)
   expect(missing).toEqual([])
 })

@@ -33,7 +33,7 @@ it('of listen shows the requests that are kept and those that come, and why a si
   const store = join(await createFolder(), 'listen.sqlite')
   const kept = createStore(store)
   const body = Buffer.from(JSON.stringify(fixtures.group))
-  const message = { type: 'group', name: 'group-1' }
+  const message = { type: 'group', name: 'group-1', fault: 'No.' }
   kept.append(keptRequest('1a2b00000001', { body, verification: 'unchecked', message }))
   kept.close()
   const args = ['listen', '--port', '0', '--store', store, '--ui']
@@ -56,7 +56,7 @@ it('of listen shows the requests that are kept and those that come, and why a si
   const steps = details.map((each) =>
     each.steps.map((step) => ('error' in step ? step.error?.code : step.what)).join(' '),
   )
-  expect(steps).toEqual(['arrived unchecked answered', 'arrived checked answered', 'arrived signature_mismatch'])
+  expect(steps).toEqual(['arrived unchecked no_message', 'arrived checked answered', 'arrived signature_mismatch'])
   expect(JSON.stringify(details)).not.toContain('s3cret')
   const explanation = await get<{ message: string }>(`explanation?id=3`)
   expect(explanation.message).toContain('line break')

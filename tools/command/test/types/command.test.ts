@@ -86,9 +86,7 @@ it('several sources have the newest version of each event, wherever it is; messa
     two: plan({ key: 'A', version: 1, jsonSchema: ORDER }, { key: 'C', jsonSchema: ORDER }),
     m: [track('A', { newest: 1 }), track('D', { n: 1 })].join('\n'),
   })
-
   const { stdout, stderr } = await hookline(['types', one, two, m])
-
   expect(Object.keys(runCode(stdout).events)).toEqual(['A', 'B', 'C', 'D'])
   expect(stdout).toMatch(/ newest: z\.string\(\).* total: z\.number\(\),.* n: z\.number\(\)\.optional\(\),/s)
   expect([stderr, (await hookline(['types', m, two, one])).stdout]).toEqual(['', stdout])
