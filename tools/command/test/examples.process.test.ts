@@ -136,9 +136,8 @@ async function writeFiles(folder: string): Promise<void> {
   await writeFile(join(folder, 'body.json'), JSON.stringify(fixtures.track))
   await writeFile(join(folder, 'message.json'), JSON.stringify(fixtures.identify, null, 2))
   await writeFile(join(folder, 'messages.ndjson'), messages)
-  await writeFile(join(folder, 'order.json'), '{"order": 7}')
-  await writeFile(join(folder, 'secret.txt'), `${SECRET}\n`)
-  await writeFile(join(folder, 'plan.json'), JSON.stringify(PLAN))
+  const texts = { 'order.json': '{"order": 7}', 'secret.txt': `${SECRET}\n`, 'plan.json': JSON.stringify(PLAN) }
+  for (const [name, text] of Object.entries(texts)) await writeFile(join(folder, name), text)
 
   // Twenty attempts of one message: of so many, types are required.
   await mkdir(join(folder, '.hookline'))

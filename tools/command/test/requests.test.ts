@@ -50,8 +50,7 @@ async function storeOf(...requests: readonly KeptRequest[]): Promise<string> {
 
 const run = (...args: string[]) => hookline([...args, '--store', store])
 
-/** Times are local. */
-const AT = /^(received {3})?2026-01-1\d \d\d:\d\d:00 */m
+const AT = /^(received {3})?2026-01-1\d \d\d:\d\d:00 */m // Times are local.
 const SIZE = Buffer.byteLength(BODY)
 
 it('hookline list prints a line a request, the newest last, escaped and without its query', async () => {

@@ -90,9 +90,7 @@ it.each([
 const FILTERED = 'history replay dead redrive drop'
 const ACTIONS = `${FILTERED} counts show rewrite pause resume backup`
 it.each([
-  ...['since 1d', 'until 1d', 'type page', 'event x', 'user x', 'where a=1', 'handler x'].map(
-    (flag) => `${FILTERED} --${flag}`,
-  ),
+  ...'since 1d,until 1d,type page,event x,user x,where a=1,handler x'.split(',').map((flag) => `${FILTERED} --${flag}`),
   ...[`${FILTERED} counts show rewrite --key-file x`, 'dead redrive drop --reason x', 'replay --id x'],
   ...['replay --max-per-second 1', 'replay redrive drop --dry-run', 'replay redrive drop rewrite --yes'],
   ...['history dead --limit 1', 'counts --ui'],
