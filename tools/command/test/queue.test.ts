@@ -202,9 +202,9 @@ it('shows what failed at a destination: each attempt, or what was thrown', async
   await queue.drain()
 
   const [refused, thrown] = (await letters()) as [Letter, Letter]
-  const attempt = { at: '2026-01-15T09:30:00.000Z', durationMs: 0, ok: false, status: 404, body: '\u001b[3J' }
+  const attempts = [{ at: '2026-01-15T09:30:00.000Z', durationMs: 0, ok: false, status: 404, body: '\u001b[3J' }]
   expect([refused, thrown]).toMatchObject([{ error: 'HTTP 404' }, { error: 'no \u001b[2J' }])
-  expect(await json('show', refused.id)).toMatchObject({ reason: 'refused', attempts: [attempt] })
+  expect(await json('show', refused.id)).toMatchObject({ reason: 'refused', failedAt: expect.any(String), attempts })
   const error = { message: 'no \u001b[2J', stack: expect.stringContaining('RangeError: no') }
   expect(await json('show', thrown.id)).toMatchObject({ reason: 'transform_failed', attempts: [], error })
   expect(shownOf((await run('show', refused.id)).stdout)[4]).toBe('attempt   AT  status 404, after 0 ms: \\u{1b}[3J')
