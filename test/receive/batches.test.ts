@@ -6,6 +6,7 @@ import { memoryDedupe } from '../../src/receive/memory-dedupe.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { countEvents, setUpBatches, track, WAYS } from '../support/batches.ts'
 import { deliver, secret } from '../support/receive.ts'
+import { throwing } from '../support/throwing.ts'
 import { until } from '../support/until.ts'
 
 const some = ['ada', 'ben', 'cy'].map((user) => track(user))
@@ -94,10 +95,10 @@ describe.each(WAYS)('a batch, %s', (way) => {
 
   it.each([
     ['an empty array', '[]', 'batch_empty', 400],
-    ['more than the limit', '[{},{},{},{}]', 'batch_too_large', 413],
+    ['more than the limit', '[{},{}]', 'batch_too_large', 413],
     ['no end', '[{}', 'body_not_json', 400],
   ] as const)('%s is refused as a whole', async (_what, body, code, status) => {
-    const set = setUpBatches(way, { batchLimit: 3 })
+    const set = setUpBatches(way, { batchLimit: 1 })
     const received = await set.send(body)
     expect(received).toMatchObject({ ok: false, error: { code } })
     expect('elements' in received).toBe(false)
@@ -179,18 +180,19 @@ describe('a batch without an inbox', () => {
   })
 })
 
-it('a batch with an inbox is stored in one push, all of it or none', async () => {
+it('a batch with an inbox is stored in one push, all of it or none, also what is invalid', async () => {
   const queue = memoryQueue()
   const push = vi.fn(queue.push)
   const set = setUpBatches('inbox', { inbox: { ...queue, push } })
-  push.mockRejectedValueOnce(new Error('disk full'))
-  const failed = await deliver(set.receiver, some)
+  const cause = new Error('disk full')
+  push.mockImplementationOnce(throwing(cause))
+  const failed = await deliver(set.receiver, [...some, {}])
   expect(failed).toMatchObject({ status: 503, error: { code: 'inbox_unavailable' }, headers: { 'retry-after': '5' } })
   const unavailable = { ok: false, error: { code: 'inbox_unavailable' } }
-  expect(failed.elements).toMatchObject([unavailable, unavailable, unavailable])
-  expect(set.errors.map(({ code }) => code)).toEqual(['inbox_unavailable'])
+  expect(failed.elements).toMatchObject(Array(4).fill(unavailable))
+  expect(set.errors).toMatchObject([{ code: 'inbox_unavailable', cause }])
   expect(await deliver(set.receiver, some)).toMatchObject({ ok: true })
-  expect(push.mock.calls.map(([jobs]) => jobs.length)).toEqual([3, 3])
+  expect(push.mock.calls.map(([jobs]) => jobs.length)).toEqual([4, 3])
   expect(await queue.counts()).toMatchObject({ waiting: 3 })
   await set.receiver.close()
 })

@@ -14,10 +14,8 @@ function setUp(options: object = {}) {
   const seen: ReceivedMessage[] = []
   const deliveries: Delivery[] = []
   const receiver = createReceiver({ secret, custom: true as const, onError: () => {}, ...options })
-  receiver.on('custom', (message, delivery) => {
-    seen.push(message)
-    deliveries.push(delivery)
-  })
+  const handler = (message: ReceivedMessage, delivery: Delivery) => seen.push(message) && deliveries.push(delivery)
+  receiver.on('custom', handler, { name: 'crm' })
   const send = (body: unknown) => deliver(receiver, JSON.stringify(body))
   return { receiver, send, seen, deliveries }
 }
@@ -84,7 +82,7 @@ it('in an inbox, a custom message is handled, kept, found and replayed', async (
   expect(await list({ type: 'custom' })).toEqual([custom])
   expect(await list({ userId: 'user-1' })).toContainEqual(custom)
   expect(await list({ type: 'track' })).toMatchObject([{ type: 'track' }])
-  expect(await receiver.replay({ type: 'custom' })).toMatchObject({ count: 1, types: { custom: 1 } })
+  expect(await receiver.replay({ handlers: ['crm'] })).toMatchObject({ count: 1, types: { custom: 1 } })
   await queue.drain()
   expect(seen).toEqual([custom, custom])
 })

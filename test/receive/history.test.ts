@@ -3,7 +3,8 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import type { Handler, HistoryFilter, Receiver } from '../../src/index.ts'
-import { inspectQueue } from '../../src/queues.ts'
+import { inspectQueue, type QueueLog } from '../../src/queues.ts'
+import { replay } from '../../src/receive/history.ts'
 import { fixtures } from '../../src/testing.ts'
 import { listHistory, overTime, setUpInbox } from '../support/inbox.ts'
 import { deliver, setUp } from '../support/receive.ts'
@@ -217,7 +218,7 @@ describe('a replay', () => {
     expect(await overTime(clock, receiver.replay({ id: 'fix-42' }))).toMatchObject({ count: 150 })
     const again = handler.mock.calls.slice(250).map(([{ messageId }]) => messageId)
     expect([again.length, new Set(again).size]).toEqual([250, 250])
-    await expect(receiver.replay({ signal: stop.signal })).rejects.toThrow('stopped')
+    await expect(receiver.replay({ signal: stop.signal, until: new Date(0) })).rejects.toThrow('stopped')
   })
 
   it('of handlers runs those alone, for the messages that they match', async () => {
@@ -253,13 +254,13 @@ describe('a replay', () => {
     await receiver.redrive('all')
     await clock.advance(0)
     expect([mail, crm].map(({ mock }) => mock.calls.length)).toEqual([1, 4])
-    expect(crm.mock.calls.at(-1)?.[1].replay?.id).toBe('fix-42')
+    expect(crm.mock.calls.at(-1)?.[1].replay).toEqual({ id: 'fix-42', handledAt: expect.any(Date), handlers: ['crm'] })
     expect(await listHistory(receiver)).toMatchObject([{ handlers: ['mail', 'crm'] }])
   })
 
   it('counts what it would do by type, event and handler, and changes nothing', async () => {
     const { receiver, clock, handler } = await handleMessages()
-    const result = await receiver.replay({ id: 'fix-42', dryRun: true })
+    const result = await receiver.replay({ id: 'fix-42', dryRun: true, onProgress: () => expect.fail() })
     const events = { 'Order Completed': 2, 'Order Refunded': 1 }
     const types = { track: 3, identify: 1, page: 1 }
     expect(result).toEqual({ id: 'fix-42', count: 5, types, events, handlers: {} })
@@ -279,14 +280,32 @@ describe('a replay', () => {
     for (let index = 0; index < 300; index += 1) await deliver(receiver, { ...fixtures.track, messageId: `${index}` })
     await clock.advance(HOUR)
     const begun = Promise.withResolvers()
-    const replaying = receiver.replay({ id: 'fix-42', onProgress: (count) => count === 200 && begun.resolve(count) })
+    const progress: number[] = []
+    const onProgress = (count: number) => progress.push(count) === 2 && begun.resolve(count)
+    const replaying = receiver.replay({ id: 'fix-42', onProgress })
     await overTime(clock, begun.promise)
     await clock.advance(500)
     await deliver(receiver, { ...fixtures.track, messageId: 'new' })
     expect(await overTime(clock, replaying)).toMatchObject({ count: 300 })
+    expect(progress).toEqual([100, 200, 300])
     await clock.advance(HOUR)
     expect(seen.length).toBe(601)
     expect(seen.slice(300).indexOf('new')).toBe(200)
+  })
+
+  it('takes a message for late after 250 ms, and waits while 1000 more wait than before', async () => {
+    const { memory, clock } = await handleMessages()
+    const none = { waiting: 0, active: 0, deadLetters: 0, retrying: 0, oldestDueAt: undefined, asOf: new Date(0) }
+    const due = (asOf: number, since: number) => ({ ...none, asOf: new Date(asOf), oldestDueAt: new Date(since) })
+    const more = (waiting: number) => ({ ...none, waiting })
+    const answers = [none, due(1, 1), due(252, 2), due(251, 2), more(1_000), more(999)]
+    const steps: string[] = []
+    const step = <T>(name: string, result: T) => steps.push(name) && Promise.resolve(result)
+    const queue = { counts: () => step('count', answers.shift() ?? none), push: () => step('push', []) }
+    const log = memory.log as QueueLog
+    await overTime(clock, replay({ queue: queue as never, log, clock }, { type: 'track', maxPerSecond: 1 }))
+    const late = ['count', 'count', 'count', 'push']
+    expect(steps).toEqual(['count', 'push', ...late, 'count', 'count', 'push'])
   })
 
   it('does not bring back who is forgotten meanwhile', async () => {

@@ -190,17 +190,18 @@ describe('a message whose claims end without an outcome', () => {
   const stateOf = (attempts: number, releases: number) => bytes(JSON.stringify({ attempts, releases }))
 
   it.each([
-    ['the first time', 1, undefined],
-    ['after 4 of them', 5, undefined],
-    ['after 4 of them and 3 failed attempts', 8, stateOf(3, 0)],
-    ['after 4 of them and 9 graceful stops', 14, stateOf(0, 9)],
-    ['when its state cannot be read', 99, bytes('junk')],
-    ['when its state is none of ours', 99, bytes('{"attempts":"x","releases":0}')],
-    ['when its state lacks the releases', 99, bytes('{"attempts":1}')],
-  ])('is handled %s', async (_when, claimCount, retryState) => {
-    const { outcome, handler } = await handleJob({ claimCount, retryState })
+    ['the first time', 1, 1, undefined],
+    ['after 4 of them', 1, 5, undefined],
+    ['after 4 of them and 3 failed attempts', 4, 8, stateOf(3, 0)],
+    ['after 4 of them and 9 graceful stops', 1, 14, stateOf(0, 9)],
+    ['when its state cannot be read', 99, 99, bytes('junk')],
+    ['when its state is none of ours', 99, 99, bytes('{"attempts":"x","releases":0}')],
+    ['when its state lacks the releases', 99, 99, bytes('{"attempts":1}')],
+  ])('is handled %s, in attempt %i', async (_when, attempt, claimCount, retryState) => {
+    const handled = vi.fn()
+    const { outcome } = await handleJob({ claimCount, retryState }, { observer: { handled } })
     expect(outcome).toEqual({ complete: true })
-    expect(handler).toHaveBeenCalledOnce()
+    expect(handled.mock.calls).toMatchObject([[{ attempt }]])
   })
 
   describe.each([
@@ -231,12 +232,13 @@ describe('an envelope that is unreadable', () => {
     ['nothing', bytes(''), 'another format'],
     ['another JSON', bytes('[]\n'), 'another format'],
     ['another form', write({ hookline: 2 }), 'version 2'],
-    ['no time', write({ at: 'now' }), 'lacks fields'],
-    ['no source', write({ source: 5 }), 'lacks fields'],
-    ['a sender that has no name', write({ from: 5 }), 'lacks fields'],
-    ['a replay for one name', write({ replay: { id: 'fix-42', at: 0, only: 'crm' } }), 'lacks fields'],
-    ['a signature that is none', write({ signature: 5, secretIndex: 0 }), 'lacks fields'],
-    ['no secretIndex', write({ signature: 'x' }), 'lacks fields'],
+    ...[
+      ...[{ at: 'now' }, { source: 5 }, { from: 5 }, { method: 5 }, { group: 5 }, { headers: null }, { replay: null }],
+      ...[{ at: 0 }, { id: 'fix-42' }, { id: 'fix-42', at: 0, only: 'crm' }, { id: 'fix-42', at: 0, only: [5] }].map(
+        (replay) => ({ replay }),
+      ),
+      ...[{ signature: 5, secretIndex: 0 }, { signature: 'x' }],
+    ].map((more): [string, Uint8Array, string] => [JSON.stringify(more), write(more), 'lacks fields']),
   ])('%s: is a dead letter at once, which says why', async (_what, body, why) => {
     const { outcome, state, handler } = await handleJob({ body })
     expect(outcome).toMatchObject({ deadLetter: 'unreadable' })
@@ -300,10 +302,12 @@ describe('in a transaction of the queue', () => {
   it('handlers that end after their deadline commit nothing', async () => {
     const held = Promise.withResolvers<void>()
     const { clock, commit, rollback, outcomes } = await claimInTransaction({ handlers: { slow: () => held.promise } })
-    await clock.advance(5 * MINUTE)
+    await clock.advance(5 * MINUTE - 1)
+    expect(outcomes).toEqual([])
+    await clock.advance(1)
     held.resolve()
     await clock.advance(0)
-    expect(outcomes).toMatchObject([{ retryAt: expect.any(Date) }])
+    expect(outcomes).toMatchObject([{ retryAt: new Date(clock.now() + SECOND) }])
     expect([commit, rollback].map(({ mock }) => mock.calls.length > 0)).toEqual([false, true])
   })
 

@@ -60,11 +60,23 @@ it('a claim is for one, until it ends once or its lease is over; a confirmed key
   )
 })
 
-it('forgets what was handled the longest ago when it is full', () => {
-  const { dedupe, handle } = setUp(3)
-  for (const key of ['a', 'b', 'c', 'd']) handle(key)
-  expect(['b', 'c', 'd'].map((key) => dedupe.claim(key))).toEqual(['done', 'done', 'done'])
-  expect(dedupe.claim('a')).toMatchObject({ confirm: expect.any(Function) })
+it('by default a claim lasts a minute, and 100 000 keys are known for a day; when full, it forgets the oldest', async () => {
+  const clock = manualClock()
+  const dedupe = memoryDedupe({ clock })
+  const claim = (key: string) => dedupe.claim(key) as Held
+
+  claim('a')
+  await clock.advance(59_999)
+  expect(claim('a')).toBe('in_progress')
+  await clock.advance(1)
+  claim('a').confirm()
+  for (let key = 1; key < 100_000; key += 1) claim(`${key}`).confirm()
+  await clock.advance(24 * 3_600_000 - 1)
+  expect(claim('a')).toBe('done')
+  claim('one more').confirm()
+  expect([claim('1'), claim('a')]).toEqual(['done', expect.any(Object)])
+  await clock.advance(1)
+  expect(claim('2')).toBeTypeOf('object')
 })
 
 it('never forgets what is being handled, and says when there is nothing else', async () => {
@@ -103,8 +115,10 @@ it('changes nothing any more when it is closed', () => {
 
 it.each([
   ['memoryDedupe: options', null],
-  ['leaseMs', { leaseMs: 1.5 }],
+  ['dedupeWindowMs', { dedupeWindowMs: 0 }],
+  ['leaseMs', { leaseMs: 0 }],
   ['maxKeys', { maxKeys: 0 }],
+  ['maxKeys', { maxKeys: 2 ** 24 }],
   ['clock.now', { clock: {} }],
 ])('refuses `%s` that makes no sense: %j', (option, options) => {
   expect(() => memoryDedupe(options as never)).toThrow(`\`${option}\``)

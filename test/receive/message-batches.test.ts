@@ -1,6 +1,6 @@
 import { describe, expect, it, type Mock, vi } from 'vitest'
 import type { BatchHandler, Message, MessageType, Receiver } from '../../src/index.ts'
-import type { JobTransaction, Queue } from '../../src/queues.ts'
+import type { ClaimedJob, JobTransaction, Queue } from '../../src/queues.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
 import { sqliteQueue } from '../../src/queues-sqlite.ts'
 import { BatchRoom } from '../../src/receive/message-batches.ts'
@@ -49,11 +49,16 @@ describe('a handler of batches', () => {
     expect([orders, users, removed].map(types)).toEqual([[['track']], [['identify', 'page']], []])
   })
 
-  it('of several types is one in how many messages are claimed', () => {
+  it('of several types is one in how many messages are claimed; by default it gets 500, of 8 MiB', () => {
     const work = vi.fn<Queue['work']>(() => () => {})
-    const { receiver } = setUpInbox({ concurrency: 1 }, {}, { work })
-    receiver.onBatch(['identify', 'page'], () => {}, { maxMessages: 5 }).start()
-    expect(work.mock.calls[0]?.[1].concurrency).toBe(1 + 5)
+    const [history, onUnreadable] = [{ maxAgeMs: 1 }, expect.any(Function)]
+    const { receiver } = setUpInbox({ concurrency: 1, history }, {}, { work })
+    receiver.onBatch(['identify', 'page'], () => {}, { maxMessages: 5 }).onBatch('track', () => {})
+    receiver.start()
+    const { room, runsAlone, ...how } = work.mock.calls[0]?.[1] ?? {}
+    expect(how).toEqual({ concurrency: 1 + 5 + 500, history, onUnreadable })
+    expect(room?.count()).toBe((2 * 8 * 1024) / 512)
+    expect([1, 2].map((claimCount) => runsAlone?.({ claimCount } as ClaimedJob))).toEqual([false, true])
   })
 
   it('that refuses an index of no message has failed', async () => {

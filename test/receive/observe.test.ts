@@ -167,19 +167,24 @@ it('with an inbox: an invalid message is stored, answered 200 with its error, an
 
 it('with an inbox: a job that its queue cannot read, with the bytes that are stored', async () => {
   const work = vi.fn<Queue['work']>(() => () => {})
-  const { receiver } = setUpInbox({}, {}, { work })
+  const [error, dead] = [vi.fn(), vi.fn()]
+  const { receiver } = setUpInbox({}, { logger: { error, warn() {}, info() {} } }, { work })
   receiver.on('*', () => {}).start()
   const { events } = observe(receiver)
-  const dead = vi.fn()
   receiver.observe({ dead })
   const body = Buffer.from('junk')
-  const letter = { id: 'the id', body, reason: 'no job', retryState: undefined, failedAt: new Date() }
+  const letter = { id: 'the id', body, reason: 'no job', retryState: undefined, failedAt: new Date(7) }
   work.mock.calls[0]?.[1].onUnreadable?.(letter)
-  const delivery = { bytes: body, id: 'the id' }
+  const known = { id: 'the id', headers: {}, bytes: body, verified: false }
+  const delivery = { ...known, method: 'POST', bodySource: 'argument', receivedAt: new Date(7) }
   expect(events).toMatchObject([
-    ['failed', { delivery, error: { code: 'internal' }, next: 'dead_letter', isStored: true }],
+    ['failed', { delivery, error: { code: 'internal' }, next: 'dead_letter', attempt: 0, runs: [], isStored: true }],
   ])
-  expect(dead.mock.calls).toMatchObject([[{ id: 'the id', reason: 'unreadable' }]])
+  const why = { reason: 'unreadable', error: { code: 'internal', message: 'no job', causes: [] } }
+  expect(dead.mock.calls).toEqual([[{ ...known, ...why, attempts: 0, failedAt: new Date(7) }]])
+  expect(error.mock.calls).toMatchObject([
+    [{ code: 'dead_letter', id: 'the id', reason: 'unreadable' }, expect.anything()],
+  ])
 })
 
 it('a batch: each element is handled or fails, then one answer', async () => {

@@ -61,6 +61,8 @@ const mistakes: readonly (readonly [option: string, options: object | undefined]
   ['inbox.concurency', { inbox: { queue, concurency: 5 } }],
   ['inbox.concurrency', { inbox: { queue, concurrency: 0 } }],
   ['inbox.timeoutMs', { inbox: { queue, timeoutMs: 0 } }],
+  ['inbox.random', { inbox: { queue, random: 0.5 } }],
+  ['inbox.maxPerSecond', { inbox: { queue, maxPerSecond: 0 } }],
   ['inbox.retries', { inbox: { queue, retries: 5 } }],
   ['inbox.retries[1]', { inbox: { queue, retries: [5, -1] } }],
   ['inbox.key', { inbox: { queue, key: 'messageId' } }],
@@ -118,15 +120,18 @@ const filters: readonly (readonly [option: string, filter: object])[] = [
   ['limit', { limit: 0 }],
   ['handler', { handler: '' }],
   ['after', { after: 'x' }],
+  ['ids', { ids: [] }],
+  ['ids', { ids: ['1'] }],
+  ['signal', { signal: {} }],
 ]
 const replays: readonly (readonly [option: string, options: object])[] = [
   ['id', { id: 'fix 42' }],
-  ['ids', { ids: [] }],
-  ['ids', { ids: ['1'] }],
+  ['id', { id: 'x'.repeat(101) }],
   ['handlers', { handlers: ['crn'] }],
   ['handlers', { handlers: [''] }],
   ['maxPerSecond', { maxPerSecond: 0 }],
-  ['signal', { signal: {} }],
+  ['dryRun', { dryRun: 'yes' }],
+  ['onProgress', { onProgress: 'log' }],
 ]
 const bytes = Buffer.from('{}')
 

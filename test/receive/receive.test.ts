@@ -109,17 +109,19 @@ describe('delivery', () => {
 
 describe('onRejected', () => {
   it('receives the bytes of an authentic message that is unusable, before the answer', async () => {
-    const order: string[] = []
+    const order: unknown[] = []
     const { receiver } = setUp({
+      secret: { source: () => 'shop', secrets: () => secret },
       onRejected: async (error, message) => {
         await new Promise((resolve) => setImmediate(resolve))
-        order.push(`${error.code} ${error.path} ${Buffer.from(message.bytes)} ${message.headers['x-signature']}`)
+        order.push(error.code, error.path, message)
       },
     })
-    const request = signedRequest('{"type":"track","userId":"u"}', secret)
-    const received = await receiver.receive(Buffer.from(request.body), request.headers)
-    order.push(`answered ${received.status}`)
-    expect(order).toEqual([`message_invalid event ${request.body} ${request.headers['x-signature']}`, 'answered 422'])
+    const { bytes, headers } = signedRequest('{"type":"track","userId":"u"}', secret)
+    const received = await receiver.receive(bytes, headers, { path: '/hooks' })
+    order.push(received.status)
+    const message = { bytes, headers, path: '/hooks', source: 'shop' }
+    expect(order).toEqual(['message_invalid', 'event', message, 422])
   })
 
   it('sees nothing that is not authentic, or that will be sent again', async () => {

@@ -36,14 +36,6 @@ it.each([
   expect(Buffer.from(delivery.bytes).toString()).toBe(body)
 })
 
-it('a retry state counts its attempts and releases, which are no crashes', async () => {
-  const crashes = (claimCount: number) => handleJob({ body: signed, claimCount, retryState: failedOnce })
-  expect((await crashes(7)).outcome).toEqual({ complete: true })
-  const { outcome, state } = await crashes(8)
-  expect(outcome).toMatchObject({ deadLetter: 'crashed' })
-  expect(state).toMatchObject({ attempts: 1, releases: 1, error: { code: 'internal' } })
-})
-
 it('a retry state goes on where it was', async () => {
   const { state } = await handleJob(
     { body: signed, claimCount: 2, retryState: failedOnce },

@@ -50,6 +50,24 @@ it('publishes why an attempt failed; each attempt of an inbox is published', asy
   expect(published[5]?.[1]).toMatchObject({ attempt: 2, isStored: true, error: { code: 'handler_failed' } })
 })
 
+it('ends with an attempt that leaves a handler waiting for its turn, and with one that `close` ends', async () => {
+  const { published, names } = watch()
+  const { receiver, clock } = setUpInbox()
+  receiver.on('page', () => {}, { name: 'crm', maxPerSecond: 1 }).on('page', () => {})
+  receiver.on('track', () => new Promise(() => {})).start()
+
+  for (const message of [fixtures.page, { ...fixtures.page, messageId: '2' }]) await deliver(receiver, message)
+  await clock.advance(0)
+  expect(names()).toEqual(Array(2).fill(['start', 'end', 'asyncStart', 'asyncEnd']).flat())
+  await deliver(receiver, fixtures.track)
+  await clock.advance(0)
+  void receiver.close({ graceMs: 0 })
+  await clock.advance(300)
+
+  expect(names().slice(8)).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd'])
+  expect(published.at(-1)?.[1].error).toMatchObject({ code: 'shutting_down' })
+})
+
 it('a store that is bound to it holds its value in handlers, and in all that they start', async () => {
   const ids = new AsyncLocalStorage<string>()
   channel.start.bindStore(ids as never, ({ delivery }) => delivery.id)
