@@ -14,13 +14,15 @@ const some = ['ada', 'ben', 'cy'].map((user) => track(user))
 describe.each(WAYS)('a batch, %s', (way) => {
   it('each element is a delivery of its source, in order; its place tells it from a copy', async () => {
     const sent = [...some, some[0]]
-    const set = setUpBatches(way, { secret: { source: () => 'shop', secrets: () => ['older', secret] } })
+    const set = setUpBatches(way, {
+      secret: { source: ({ path, query }) => `shop${path}${query}`, secrets: () => ['older', secret] },
+    })
 
     const received = await set.post(sent)
 
     expect(received).toMatchObject({ ok: true, status: 200, body: '{"ok":true}', message: some[0] })
     expect(received.elements).toMatchObject(sent.map((message) => ({ ok: true, message })))
-    const seen = { verified: 'signature', secretIndex: 1, source: 'shop' }
+    const seen = { verified: 'signature', secretIndex: 1, source: 'shop/' }
     expect(set.seen).toMatchObject(sent.map((message) => ({ message, delivery: seen })))
     const deliveries = set.seen.map(({ delivery }) => delivery)
     expect(deliveries.map(({ bytes }) => `${Buffer.from(bytes)}`)).toEqual(sent.map((each) => JSON.stringify(each)))

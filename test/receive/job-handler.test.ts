@@ -240,25 +240,12 @@ describe('an envelope that is unreadable', () => {
       ...[{ signature: 5, secretIndex: 0 }, { signature: 'x' }],
     ].map((more): [string, Uint8Array, string] => [JSON.stringify(more), write(more), 'lacks fields']),
   ])('%s: is a dead letter at once, which says why', async (_what, body, why) => {
-    const { outcome, state, handler } = await handleJob({ body })
+    const failed = vi.fn()
+    const { outcome, state, handler } = await handleJob({ body }, { observer: { failed } })
     expect(outcome).toMatchObject({ deadLetter: 'unreadable' })
+    expect(failed.mock.calls).toMatchObject([[{ delivery: { bytes: body, receivedAt: new Date(5) }, attempt: 0 }]])
     expect(state).toMatchObject({ attempts: 0, error: { code: 'internal', message: expect.stringContaining(why) } })
     expect(handler).not.toHaveBeenCalled()
-  })
-
-  it('is listed as it is, also when it is a message, and redriven like the rest', async () => {
-    const { receiver, clock, memory } = setUpInbox()
-    const stored = JSON.stringify(fixtures.page)
-    receiver.on('*', () => {}).start()
-    await memory.push([{ id: randomUUID(), body: bytes(stored) }])
-    await clock.advance(0)
-    const [letter] = await receiver.deadLetters()
-    const unknown = { message: undefined, headers: {}, receivedAt: undefined, attempts: 0 }
-    expect(letter).toMatchObject({ reason: 'unreadable', ...unknown })
-    expect(Buffer.from(letter?.bytes ?? []).toString()).toBe(stored)
-    expect(await receiver.redrive('all')).toBe(1)
-    await clock.advance(0)
-    expect(await receiver.deadLetters()).toHaveLength(1)
   })
 })
 

@@ -129,17 +129,19 @@ it('nothing is printed beside a logger, which gets the fields; both may be given
   const calls: unknown[] = []
   const keep = (...call: unknown[]) => void calls.push(call)
   const onError = vi.fn()
-  const { clock, printed, receiver } = setUpInbox({ onError, logger: { error: keep, warn() {}, info() {} } })
+  const { clock, printed, receiver } = setUpInbox({ onError, logger: { error: keep, warn: keep, info() {} } })
   receiver.on('page', () => Promise.reject(new Error('down'))).start()
+  await receiver.handle(hostRequest({ method: 'PUT' }))
   await deliver(receiver, fixtures.page)
   await clock.advance(1_000)
   const known = { deliveryId: idOf(fixtures.page), type: 'page', stack: expect.stringContaining('Error: down') }
   const retryAt = new Date('2026-01-15T09:30:01Z')
   expect(calls).toEqual([
+    [{ code: 'method_not_allowed', path: '/webhooks' }, expect.any(String)],
     [{ code: 'handler_failed', ...known, attempts: 1, retryAt }, expect.stringMatching(/^handler_failed in delivery/)],
     [{ code: 'dead_letter', ...known, reason: 'handler_failed', attempts: 2 }, expect.stringMatching(/^dead letter/)],
   ])
-  expect([onError.mock.calls.length, printed]).toEqual([2, []])
+  expect([onError.mock.calls.length, printed]).toEqual([3, []])
 })
 
 it('onDeadLetter is called with each message when it becomes a dead letter', async () => {

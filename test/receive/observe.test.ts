@@ -149,30 +149,32 @@ it('with an inbox: stored, then handled or failed, a delivery and its dead lette
 })
 
 it('with an inbox: an invalid message is stored, answered 200 with its error, and a dead letter', async () => {
-  const { receiver, clock } = setUpInbox()
+  const { receiver, clock, queue, memory } = setUpInbox()
+  const push: Queue['push'] = (jobs) => wait(clock, 5).then(() => memory.push(jobs))
+  Object.assign(queue, { push })
   receiver.on('*', () => {}).start()
   const { events } = observe(receiver)
-  await deliver(receiver, '{}')
-  await clock.advance(0)
+  void deliver(receiver, '{}')
+  await clock.advance(5)
   const [letter] = await receiver.deadLetters()
   const delivery = { bytes: Buffer.from('{}'), id: letter?.id }
   const error = { code: 'message_invalid' }
   expect(events).toHaveLength(3)
   expect(Object.fromEntries(events)).toMatchObject({
-    stored: { message: undefined, delivery },
-    answered: { message: undefined, delivery, status: 200, error },
+    stored: { message: undefined, delivery, durationMs: 5 },
+    answered: { message: undefined, delivery, status: 200, error, durationMs: 5 },
     failed: { message: undefined, delivery, error, next: 'dead_letter', attempt: 1, runs: [], isStored: true },
   })
 })
 
-it('with an inbox: a job that its queue cannot read, with the bytes that are stored', async () => {
+it('with an inbox: a job that its queue cannot read, with the bytes that are stored, also when they are a message', async () => {
   const work = vi.fn<Queue['work']>(() => () => {})
   const [error, dead] = [vi.fn(), vi.fn()]
   const { receiver } = setUpInbox({}, { logger: { error, warn() {}, info() {} } }, { work })
   receiver.on('*', () => {}).start()
   const { events } = observe(receiver)
   receiver.observe({ dead })
-  const body = Buffer.from('junk')
+  const body = bytesOf(fixtures.page)
   const letter = { id: 'the id', body, reason: 'no job', retryState: undefined, failedAt: new Date(7) }
   work.mock.calls[0]?.[1].onUnreadable?.(letter)
   const known = { id: 'the id', headers: {}, bytes: body, verified: false }

@@ -111,16 +111,16 @@ describe('onRejected', () => {
   it('receives the bytes of an authentic message that is unusable, before the answer', async () => {
     const order: unknown[] = []
     const { receiver } = setUp({
-      secret: { source: () => 'shop', secrets: () => secret },
+      secret: { source: ({ path, query }) => `${path}?${query}`, secrets: () => secret },
       onRejected: async (error, message) => {
         await new Promise((resolve) => setImmediate(resolve))
         order.push(error.code, error.path, message)
       },
     })
     const { bytes, headers } = signedRequest('{"type":"track","userId":"u"}', secret)
-    const received = await receiver.receive(bytes, headers, { path: '/hooks' })
+    const received = await receiver.receive(bytes, headers, { path: '/hooks', query: 'a=1' })
     order.push(received.status)
-    const message = { bytes, headers, path: '/hooks', source: 'shop' }
+    const message = { bytes, headers, path: '/hooks', source: '/hooks?a=1' }
     expect(order).toEqual(['message_invalid', 'event', message, 422])
   })
 

@@ -38,8 +38,8 @@ describe.each([
     const handler = vi.fn().mockRejectedValueOnce(new Error('no'))
     set.receiver.on('track', handler).on('page', () => {})
     await send(set, 1)
-    await deliver(set.receiver, fixtures.page)
-    expect(await work(set, { until: 'empty' })).toMatchObject({ handled: 1, failed: 1, left: 1 })
+    for (const body of [fixtures.page, '{}']) await deliver(set.receiver, body)
+    expect(await work(set, { until: 'empty' })).toMatchObject({ handled: 1, failed: 2, left: 1 })
     await set.clock.advance(60_000)
     expect(await set.queue.counts()).toMatchObject({ waiting: 1, active: 0 }) // Nothing works between the calls.
     expect(await work(set, { until: 'empty', forMs: 10_000 })).toMatchObject({ handled: 1, failed: 0, left: 0 })
