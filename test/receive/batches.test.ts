@@ -84,14 +84,15 @@ describe.each(WAYS)('a batch, %s', (way) => {
     set.handler.run = ({ userId }) => {
       if (isBroken && userId === 'ben') throw new Error('out of stock')
     }
-    const first = await deliver(set.receiver, some)
-    if (way === 'inbox') return expect(first).toMatchObject({ ok: true, status: 200 })
+    const first = await deliver(set.receiver, [{}, ...some])
+    if (way === 'inbox') return expect(first).toMatchObject({ error: { code: 'message_invalid' }, status: 200 })
     expect(first).toMatchObject({ ok: false, status: 500, error: { code: 'handler_failed' } })
     expect(JSON.parse(first.body)).toMatchObject({ code: 'handler_failed', status: 500 })
-    expect(first.elements).toMatchObject([{ ok: true }, { ok: false, error: { code: 'handler_failed' } }, { ok: true }])
-    expect(set.errors.map(({ code }) => code)).toEqual(['handler_failed'])
+    const codes = first.elements?.map((each) => !each.ok && each.error.code)
+    expect(codes).toEqual(['message_invalid', false, 'handler_failed', false])
+    expect(set.errors.map(({ code }) => code)).toEqual(['message_invalid', 'handler_failed'])
     isBroken = false
-    expect(await set.post(some)).toMatchObject({ ok: true, status: 200 })
+    expect(await set.post([{}, ...some])).toMatchObject({ ok: false, status: 200 })
     expect(set.users()).toEqual(['ada', 'ben', 'cy', ...(way === 'dedupe' ? ['ben'] : ['ada', 'ben', 'cy'])])
   })
 

@@ -37,6 +37,7 @@ describe('close, with an inbox', () => {
     held.resolve()
     await clock.advance(0)
     expect(state).toEqual({ left: [] })
+    await clock.advance(5 * 60_000)
     expect(signals[0]?.aborted).toBe(false)
   })
 

@@ -90,7 +90,7 @@ describe('a header', () => {
 
 it('methods are kept with a message in an inbox, and with each of a batch', async () => {
   const queue = memoryQueue()
-  const { receiver, send, seen } = setUpHeader({ inbox: queue, batches: true, methods: ['POST', 'DELETE'] })
+  const { receiver, send, seen } = setUpHeader({ inbox: queue, batches: true, methods: ['POST', 'PUT', 'DELETE'] })
   const headers = { 'x-webhook-key': value }
   expect((await send(headers, body, 'DELETE')).status).toBe(200)
   expect(await send(headers, body, 'DELETE')).toMatchObject({ body: '{"ok":true,"duplicate":true}' })

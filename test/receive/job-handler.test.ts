@@ -164,7 +164,7 @@ describe('dead letters', () => {
   it('show what several handlers threw, whatever it is, cut to a length', async () => {
     const { receiver, clock } = setUpInbox({ retries: [] })
     const hostile = Object.defineProperty(new Error('x'), 'name', { get: fail })
-    const long = Object.assign(new RangeError('m'.repeat(9999)), { stack: 's'.repeat(9999) })
+    const long = Object.assign(new Error('m'.repeat(9999)), { name: 'n'.repeat(999), stack: 's'.repeat(9999) })
     for (const thrown of [long, hostile, 'text', null, Object.create(null)]) {
       receiver.on('*', () => Promise.reject(thrown))
     }
@@ -176,7 +176,7 @@ describe('dead letters', () => {
     const [letter] = await receiver.deadLetters()
     expect(letter?.error.message.length).toBeLessThan(600)
     expect(letter?.error.causes).toEqual([
-      { name: 'RangeError', message: 'm'.repeat(500), stack: 's'.repeat(2000) },
+      { name: 'n'.repeat(100), message: 'm'.repeat(500), stack: 's'.repeat(2000) },
       { name: 'object', message: 'The thrown value cannot be converted to text.' },
       { name: 'string', message: 'text' },
       { name: 'object', message: 'null' },
@@ -255,13 +255,14 @@ describe('in a transaction of the queue', () => {
     const [committed, shutdown] = [Promise.withResolvers<void>(), new AbortController()]
     const commit = vi.fn(() => committed.promise)
     const rollback = vi.fn(async () => {})
-    const begin: BeginTransaction = async () => ({ db: {}, commit, rollback })
+    const begin = vi.fn<BeginTransaction>(async () => ({ db: {}, commit, rollback }))
     const set = { inbox: { transactional: true }, overrides: { isTransactional: true }, signal: shutdown.signal, begin }
     const { ended, clock } = await claimJob({}, { ...set, ...other })
     const outcomes: Outcome[] = []
     void ended.then((outcome) => outcomes.push(outcome))
     await clock.advance(0)
     expect(commit).toHaveBeenCalledTimes(other === undefined ? 1 : 0)
+    expect(begin.mock.calls).toEqual(other?.begin === undefined ? [[5 * MINUTE]] : [])
     return { clock, committed, shutdown, commit, rollback, outcomes }
   }
 
@@ -292,10 +293,11 @@ describe('in a transaction of the queue', () => {
     await clock.advance(5 * MINUTE - 1)
     expect(outcomes).toEqual([])
     await clock.advance(1)
+    expect(rollback).toHaveBeenCalled()
     held.resolve()
     await clock.advance(0)
     expect(outcomes).toMatchObject([{ retryAt: new Date(clock.now() + SECOND) }])
-    expect([commit, rollback].map(({ mock }) => mock.calls.length > 0)).toEqual([false, true])
+    expect(commit).not.toHaveBeenCalled()
   })
 
   it('a commit that fails is a retry', async () => {

@@ -55,9 +55,11 @@ describe('by default a receiver prints', () => {
   it('handlers that fail: the delivery, its type, the stack of the first error, and how many more', async () => {
     const { printed, receiver } = setUp()
     receiver.on('page', () => Promise.reject(new Error('down'))).on('*', () => Promise.reject('text'))
-    await deliver(receiver, fixtures.page)
+    await receiver.handle(hostRequest({}, fixtures.page))
     expect(printed).toMatchObject([{ level: 'error' }])
-    expect(printed[0]?.text).toContain(`handler_failed in delivery ${idOf(fixtures.page)} (page): Error: down (and 1`)
+    expect(printed[0]?.text).toContain(
+      `handler_failed at /webhooks in delivery ${idOf(fixtures.page)} (page): Error: down (and 1`,
+    )
     expect(printed[0]?.text).toMatch(/\n {4}Error: down\n {8}at .*log\.test\.ts/)
   })
 

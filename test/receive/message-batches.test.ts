@@ -139,22 +139,23 @@ describe('in an inbox with transactions', () => {
   it('a batch completes in one transaction those that did not fail, and writes nothing when it throws', async () => {
     const clock = manualClock()
     const memory = memoryQueue({ clock })
-    const commits: number[] = []
+    const commits: string[] = []
     const transaction: JobTransaction = {
       db: {},
-      commit: async (completions) => void commits.push(completions.length),
+      commit: async (completions) => void commits.push(completions.map(({ log }) => `${log}`).join()),
       rollback: async () => {},
     }
     const work: Queue['work'] = (handle, options) =>
       memory.work((job, signal, save) => handle(job, signal, save, async () => transaction), options)
     const queue: Queue = { ...memory, isTransactional: true, work }
-    const { receiver } = setUp({ clock, inbox: { queue, transactional: true, retries: [] } })
+    const { receiver } = setUp({ clock, inbox: { queue, transactional: true, retries: [], history: { maxAgeMs: 1 } } })
     let isDown = false
-    receiver.onBatch('track', (_messages, _deliveries, { db, fail }) => {
+    const handler: BatchHandler = (_messages, _deliveries, { db, fail }) => {
       expect(db).toBe(transaction.db)
       if (isDown) throw new Error('down')
       fail(1, new Error('bad row'))
-    })
+    }
+    receiver.onBatch('track', handler, { name: 'rows' })
     receiver.start()
     const deliverThree = async () => {
       for (const messageId of ['1', '2', '3'])
@@ -167,7 +168,7 @@ describe('in an inbox with transactions', () => {
     isDown = true
     await deliverThree()
 
-    expect(commits).toEqual([2])
+    expect(commits).toEqual(['{"handlers":["rows"]},{"handlers":["rows"]}'])
     expect(await receiver.deadLetters()).toHaveLength(4)
   })
 

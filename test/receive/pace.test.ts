@@ -1,6 +1,6 @@
 /** The pace of an inbox and of its handlers, its pauses, and the chance in its retries. */
 
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { inspectQueue } from '../../src/queues.ts'
 import { smallerRoom } from '../../src/receive/pace.ts'
 import type { HandlerOptions } from '../../src/receive/selection.ts'
@@ -85,6 +85,19 @@ describe('maxPerSecond of a handler', () => {
     await set.clock.advance(30_000)
     expect(times).toEqual(Array.from({ length: 21 }, (_, index) => index * 1000))
     expect(set.outcomes).toHaveLength(21 + 20)
+  })
+
+  it('has a message back at the first turn of a handler, also when another one waits longer', async () => {
+    const set = setUpOutcomes()
+    const [slow, fast] = [recordTimes(set), recordTimes(set)]
+    set.receiver.on('*', slow.handler, { name: 'slow', maxPerSecond: 1 })
+    set.receiver.on('*', fast.handler, { name: 'fast', maxPerSecond: 2 }).start()
+    await send(set, 2)
+    await set.clock.advance(1000)
+    expect([slow.times, fast.times]).toEqual([
+      [0, 1000],
+      [0, 500],
+    ])
   })
 
   it('is not that of a replay for others', async () => {
@@ -176,11 +189,14 @@ describe('pause', () => {
 })
 
 it('inbox.random spreads the default retries from 0 to their longest delays', async () => {
+  vi.spyOn(Math, 'random').mockReturnValue(0.5)
+  onTestFinished(() => void vi.mocked(Math.random).mockRestore())
   for (const [random, delays] of [
-    [0.25, [500, 2500, 15_000]],
-    [0.999_999, [2000, 10_000, 60_000]],
+    [undefined, [1000, 5000, 30_000]],
+    [() => 0.25, [500, 2500, 15_000]],
+    [() => 0.999_999, [2000, 10_000, 60_000]],
   ] as const) {
-    const set = setUpInbox({ random: () => random })
+    const set = setUpInbox({ random } as object)
     const { times, handler } = recordTimes(set)
     set.receiver.on('*', () => handler().then(() => Promise.reject(new Error('no'))))
     set.receiver.start()

@@ -110,11 +110,11 @@ function permutationsOf<T>(items: readonly T[]): readonly (readonly T[])[] {
 }
 
 for (const kind of Object.keys(STEPS) as Kind[]) {
-  for (const { step, late, failed } of STEPS[kind]) {
+  for (const { step, late, failed: fault } of STEPS[kind]) {
     for (const order of ordersOf(['succeeds', 'fails'])) {
       it(`${kind}: at the ${step}: ${order.join(', ') || 'nothing'}, then the end`, async () => {
         const set = setUpSteps(kind)
-        const { clock, gates, answer, answered, calls, errors, receiver } = set
+        const { clock, gates, answer, answered, calls, errors, failed, receiver } = set
         for (const { step: other } of STEPS[kind]) if (other !== step) gates[other].resolve()
         await clock.advance(0)
         expect(gates[step].isReached).toBe(true)
@@ -135,12 +135,13 @@ for (const kind of Object.keys(STEPS) as Kind[]) {
         await clock.advance(GRACE_MS)
 
         const end = order.find((event) => event !== 'close') ?? 'deadline'
-        const code = { deadline: late, fails: failed, succeeds: undefined, close: undefined }[end]
+        const code = { deadline: late, fails: fault, succeeds: undefined, close: undefined }[end]
         expect(answer.code).toBe(code)
         expect(answered).toHaveBeenCalledTimes(1)
         const isUnconfirmed = step === 'confirm' && end !== 'succeeds'
         expect(errors[0]?.code).toBe(isUnconfirmed ? 'dedupe_unavailable' : code)
         expect(calls).toEqual(callsOf(kind, step, order, end))
+        expect(failed.map(({ path }) => path)).toEqual(errors.map(() => '/webhooks'))
       })
     }
   }

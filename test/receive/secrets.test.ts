@@ -193,7 +193,11 @@ describe('secretsOf', () => {
     ['one', { secret: 'a secret' }, ['a secret']],
     ['several, in their order', { secret: ['new', 'old'] }, ['new', 'old']],
     ['a provider', { secret: async () => ['new', 'old'] }, ['new', 'old']],
-    ['the source of the request', { secret: { source: ({ path }) => path, secrets: async (path) => path } }, ['/shop']],
+    [
+      'the source of the request',
+      { secret: { source: ({ path }) => path.padEnd(200), secrets: async (path) => path } },
+      ['/shop'.padEnd(200)],
+    ],
     ['an unknown source', { secret: { source: () => 'shop', secrets: () => undefined } }, []],
     ['a source without a name', { secret: { source: () => undefined, secrets: () => 'a secret' } }, []],
     ['a source of a long name', { secret: { source: () => 'n'.repeat(201), secrets: () => 'a secret' } }, []],

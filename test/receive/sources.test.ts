@@ -155,11 +155,12 @@ describe('the secrets of ever new sources', () => {
   }
 
   it('fill no memory and push out no source that exists', async () => {
-    const { asked, keysOf } = setUpKeys(async (name) => (name === 'shop' ? 'of the shop' : undefined))
-    await keysOf('shop')
+    const shop = 's'.repeat(200)
+    const { asked, keysOf } = setUpKeys(async (name) => (name === shop ? 'of the shop' : undefined))
+    await keysOf(shop)
     for (let index = 0; index < 1_000; index += 1) expect(await keysOf(`none-${index}`)).toEqual([])
 
-    await keysOf('shop')
+    await keysOf(shop)
     for (let index = 1_000 - UNKNOWN_SOURCES_LIMIT; index < 1_000; index += 1) await keysOf(`none-${index}`)
 
     expect(asked).toHaveBeenCalledTimes(1_001)

@@ -155,6 +155,7 @@ describe('the work', () => {
     expect(() => receiver.start()).toThrow('`start` cannot be combined with')
     await clock.advance(forMs)
     await working
+    expect(() => receiver.on('page', () => {})).toThrow(TypeError)
     expect(() => receiver.start()).toThrow('`start` cannot be combined with')
     await receiver.close()
     await expect(receiver.work({ forMs })).rejects.toThrow('`work` needs an open receiver')
