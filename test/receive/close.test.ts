@@ -83,6 +83,16 @@ describe('close, with an inbox', () => {
     expect(state.left).toHaveLength(1)
   })
 
+  it('without a grace, requests have 300 ms for their answers', async () => {
+    const { receiver, clock, closing } = setUpHeld()
+    void receiver.handle(hostRequest({ readBody: () => new Promise(() => {}) }))
+    const state = closing(0)
+    await clock.advance(299)
+    expect(state).toEqual({})
+    await clock.advance(1)
+    expect(state).toEqual({ left: [] })
+  })
+
   it('before start() returns all that is stored, and again waits for the same end', async () => {
     const { receiver } = setUpHeld()
     await deliver(receiver, page('a'))

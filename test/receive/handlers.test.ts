@@ -10,12 +10,8 @@ describe('on', () => {
   it('calls a handler as often as it was registered, until off removes that, and nothing else', async () => {
     const { receiver } = setUp()
     const [one, two] = [vi.fn(), vi.fn()]
-    receiver
-      .on(['track', 'page'], one)
-      .on('track', one)
-      .on('track', 'Order Completed', one)
-      .on('*', one)
-      .on('track', two)
+    receiver.on(['track', 'page'], one).on('track', one).on('track', 'Order Completed', one)
+    receiver.on('*', one).on('track', two)
     await deliver(receiver, track)
     receiver.off('track', one).off('track', 'Order Completed', one).off('*', one).off('group', two)
     await deliver(receiver, track)
@@ -29,10 +25,8 @@ describe('on', () => {
     const call = (name: string) => () => void calls.push(name)
     receiver.on('*', call('all')).on('track', 'Audience Entered', call('event')).on('track', call('type'))
     receiver.onAudience('VIP', { entered: call('audience') }).onAudience('vip', { entered: call('audience 2') })
-    receiver
-      .on('*', call('all 2'))
-      .on('track', 'Audience Entered', call('event 2'))
-      .on(['track', 'group', 'track'], call('type 2'))
+    receiver.on('*', call('all 2')).on('track', 'Audience Entered', call('event 2'))
+    receiver.on(['track', 'group', 'track'], call('type 2'))
     receiver.on('identify', call('another type')).on('track', 'Order Refunded', call('another event'))
     await deliver(receiver, { ...track, event: 'Audience Entered', properties: { audience_key: 'vip' } })
     expect(calls).toEqual(['type', 'type 2', 'event', 'event 2', 'audience', 'audience 2', 'all', 'all 2'])
@@ -134,11 +128,8 @@ describe('on', () => {
 it('all handlers run when some fail, and every failure is given at once', async () => {
   const { receiver, errors } = setUp()
   const last = vi.fn()
-  receiver
-    .on('track', throwing('thrown'))
-    .on('track', () => Promise.reject(new Error('rejected')))
-    .on('track', () => Promise.reject())
-    .on('*', last)
+  receiver.on('track', throwing('thrown')).on('track', () => Promise.reject(new Error('rejected')))
+  receiver.on('track', () => Promise.reject()).on('*', last)
   expect(await deliver(receiver, track)).toMatchObject({ status: 500 })
   expect(last).toHaveBeenCalledOnce()
   expect(errors).toHaveLength(1)
@@ -164,9 +155,8 @@ describe('onAudience', () => {
   it('calls entered and exited, from identify and from track', async () => {
     const { receiver } = setUp()
     const [entered, exited, others] = [vi.fn(), vi.fn(), vi.fn()]
-    receiver
-      .onAudience('High Value Users', { entered, exited })
-      .onAudience('Trial Users', { entered: others, exited: others })
+    receiver.onAudience('High Value Users', { entered, exited })
+    receiver.onAudience('Trial Users', { entered: others, exited: others })
     for (const message of [enter, change('Audience Entered')]) await deliver(receiver, message)
     expect(entered.mock.calls.map(([message]) => message.type)).toEqual(['identify', 'track'])
     for (const message of [leave, change('Audience Exited')]) await deliver(receiver, message)

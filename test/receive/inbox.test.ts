@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createReceiver, type Delivery, type Message } from '../../src/index.ts'
 import { idOfKey } from '../../src/protocol/id.ts'
 import { memoryQueue } from '../../src/queues-memory.ts'
@@ -16,21 +16,6 @@ const SECRETS: Readonly<Record<string, string>> = Object.fromEntries(
 )
 
 describe('an inbox', () => {
-  it('stores, answers, and calls no handler before start()', async () => {
-    const { receiver, clock } = setUpInbox()
-    const seen: string[] = []
-    receiver.on('*', ({ type }) => seen.push(type))
-    const received = await deliver(receiver, fixtures.track)
-    expect(received).toMatchObject({ ok: true, status: 200, body: '{"ok":true}', message: fixtures.track })
-    await clock.advance(60_000)
-    expect(seen).toEqual([])
-    expect(await receiver.health()).toMatchObject({ waiting: 1, active: 0, deadLetters: 0, oldestDueAgeMs: 60_000 })
-    receiver.start()
-    await clock.advance(0)
-    expect(seen).toEqual(['track'])
-    expect(await receiver.health()).toMatchObject({ waiting: 0, active: 0, oldestDueAgeMs: 0 })
-  })
-
   it('shows the same handlers the same message and delivery as without one, but the headers that hold secrets', async () => {
     const schema = schemaOf((value) => ({ value: { ...(value as object), total: '39' } }))
     const seen: { message: Message; delivery: Delivery }[] = []
@@ -57,26 +42,6 @@ describe('an inbox', () => {
     expect(a?.headers).toMatchObject(SECRETS)
     const kept = Object.entries(a?.headers ?? {}).filter(([name]) => !(name in SECRETS))
     expect(b).toEqual({ ...a, headers: Object.fromEntries(kept) })
-  })
-
-  it('handles a message once, however many copies come at once and within the window', async () => {
-    const { receiver, clock } = setUpInbox()
-    const handler = vi.fn()
-    receiver.on('*', handler)
-    const copies = async () => {
-      const answers = await Promise.all(Array.from({ length: 100 }, () => deliver(receiver, fixtures.track)))
-      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-      return answers.filter(({ body }) => body === '{"ok":true,"duplicate":true}').length
-    }
-    receiver.start()
-    expect(await copies()).toBe(99)
-    await clock.advance(23 * 3_600_000)
-    expect(await copies()).toBe(100)
-    expect(handler).toHaveBeenCalledTimes(1)
-    await clock.advance(3_600_000)
-    await deliver(receiver, fixtures.track)
-    await clock.advance(0)
-    expect(handler).toHaveBeenCalledTimes(2)
   })
 
   it('goes by a key of yours, where there is a message, from the first event on', async () => {

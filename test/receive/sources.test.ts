@@ -222,11 +222,9 @@ describe('the source', () => {
 
   it('says whose users to forget: those of another may have the same ids', async () => {
     const { receiver, deliver } = setUpSources({}, { inbox: memoryQueue() })
-    const message = (userId: string) => ({ ...fixtures.page, userId })
-    for (const user of ['ada', 'bob']) {
-      await deliver('/webhooks/shop', 'of the shop', message(user))
-      await deliver('/webhooks/app', 'of the app', message(user))
-    }
+    for (const name of ['shop', 'app'])
+      for (const userId of ['ada', 'bob'])
+        await deliver(`/webhooks/${name}`, `of the ${name}`, { ...fixtures.page, userId })
     expect(await receiver.forget('ada', { source: 'shop' })).toEqual({ deleted: 1, active: 0 })
     expect(await receiver.forget('ada', { source: 'shop' })).toEqual({ deleted: 0, active: 0 })
     expect(await receiver.forget('bob', { source: undefined })).toEqual({ deleted: 2, active: 0 })

@@ -5,16 +5,18 @@ import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver } from '../support/receive.ts'
 
-it('start() without a handler is refused, and the message stays until its advice is followed', async () => {
+it('start() without a handler is refused; the message stays until it is called with one', async () => {
   const { receiver, clock } = setUpInbox()
   const removed = () => {}
   receiver.on('track', removed).off('track', removed)
   await deliver(receiver, fixtures.track)
   expect(() => receiver.start()).toThrow(/^`start`.*`on`/)
-  await clock.advance(60_000)
-  expect(await receiver.health()).toMatchObject({ waiting: 1 })
   const handler = vi.fn()
-  receiver.on('track', handler).start()
+  receiver.on('track', handler)
+  await clock.advance(60_000)
+  expect(await receiver.health()).toMatchObject({ waiting: 1, active: 0, deadLetters: 0, oldestDueAgeMs: 60_000 })
+  expect(handler).not.toHaveBeenCalled()
+  receiver.start()
   await clock.advance(0)
   expect(handler).toHaveBeenCalledOnce()
 })
@@ -41,10 +43,8 @@ it.each([
 it('the first handlers for an audience are refused after start() as well', () => {
   const { receiver } = setUpInbox()
   receiver.onAudience('Trial Users', { entered: () => {} })
-  receiver
-    .onAudience('Both', { entered: () => {} })
-    .onAudience('both', { exited: () => {} })
-    .start()
+  receiver.onAudience('Both', { entered: () => {} }).onAudience('both', { exited: () => {} })
+  receiver.start()
   receiver.onAudience('trial_users', { entered: () => {} })
   receiver.onAudience('both', { entered: () => {}, exited: () => {} })
   const exited = { exited: () => {} }

@@ -26,7 +26,7 @@ function start(overrides: Partial<Queue> = {}) {
 }
 
 describe('messages of a user who stays forgotten', () => {
-  it('are answered 200, dropped and counted while the time lasts, and handled after it', async () => {
+  it('are answered 200, dropped and counted while the time lasts, and handled after it, or once it is set to 0', async () => {
     const { receiver, clock, handler, kept } = start()
     await deliver(receiver, track('ada'))
     await clock.advance(0)
@@ -45,7 +45,10 @@ describe('messages of a user who stays forgotten', () => {
     await clock.advance(1)
     await deliver(receiver, track('ada', 'D'))
     await clock.advance(0)
-    expect(handler.mock.calls.slice(2).map(([message]) => message)).toMatchObject([{ event: 'D' }])
+    for (const how of [forWeeks, { suppressForMs: 0 }]) await receiver.forget('ada', how)
+    await deliver(receiver, track('ada', 'E'))
+    await clock.advance(0)
+    expect(handler.mock.calls.slice(2).map(([message]) => message)).toMatchObject([{ event: 'D' }, { event: 'E' }])
   })
 
   it('are dropped when they are redriven, and when they are replayed', async () => {
@@ -85,6 +88,8 @@ describe('messages of a user who stays forgotten', () => {
     const secrets = { source: ({ path }: { readonly path: string }) => path.slice(1), secrets: () => secret }
     const { receiver } = setUpInbox({}, { secret: secrets })
     const handler = vi.fn<Handler>()
+    const forgotten: object[] = []
+    receiver.observe({ forgotten: (event) => forgotten.push(event) })
     receiver.on('*', handler).start()
     const send = async (path: string, userId: string) => {
       const { bytes, headers } = signedRequest(track(userId), secret)
@@ -93,20 +98,15 @@ describe('messages of a user who stays forgotten', () => {
 
     await receiver.forget('ada', { source: 'shop', ...forWeeks })
     await receiver.forget('eve', forWeeks)
+    await expect(receiver.forget('')).rejects.toThrow(TypeError)
+    await expect(receiver.forget('user-1', { suppressForMs: -1 })).rejects.toThrow(TypeError)
     for (const path of ['/shop', '/app']) for (const userId of ['ada', 'eve']) await send(path, userId)
     await until(async () => (await receiver.health()).waiting === 0)
 
     expect(handler.mock.calls.map(([{ userId }, { source }]) => [source, userId])).toEqual([['app', 'ada']])
     expect((await receiver.health()).suppressed).toBe(3)
-  })
-
-  it('are handled again once the time is set to 0', async () => {
-    const { receiver, clock, handler } = start()
-    await receiver.forget('ada', forWeeks)
-    await receiver.forget('ada', { suppressForMs: 0 })
-    await deliver(receiver, track('ada'))
-    await clock.advance(0)
-    expect(usersOf(handler)).toEqual(['ada'])
+    const dropped = [{ ids: ['ada'], source: 'shop' }, ...['shop', 'app'].map((source) => ({ ids: ['eve'], source }))]
+    expect(forgotten).toEqual([{ ids: 'ada', source: 'shop' }, { ids: 'eve', source: undefined }, ...dropped])
   })
 })
 
