@@ -68,12 +68,8 @@ describe('an inbox', () => {
     const { receiver, clock, queue, errors } = setUpInbox()
     const seen: unknown[] = []
     receiver.on('*', (message) => seen.push(message))
-    expect(await deliver(receiver, body)).toMatchObject({
-      ok: false,
-      status: 200,
-      body: '{"ok":true}',
-      error: { code },
-    })
+    const answer = { ok: false, status: 200, body: '{"ok":true}', error: { code } }
+    expect(await deliver(receiver, body)).toMatchObject(answer)
     expect(errors).toMatchObject([{ code }])
     expect((await queue.counts()).waiting).toBe(1)
     receiver.start()

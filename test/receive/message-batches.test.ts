@@ -57,6 +57,19 @@ describe('a handler of batches', () => {
     expect([1, 2].map((claimCount) => runsAlone?.({ claimCount } as ClaimedJob))).toEqual([false, true])
   })
 
+  it('gets a message alone, and at once, whose claim was lost, because it may have ended a process', async () => {
+    const [work, push] = [vi.fn<Queue['work']>(() => () => {}), vi.fn<Queue['push']>(async () => undefined)]
+    const { receiver, clock } = setUpInbox({}, {}, { work, push })
+    const handler = vi.fn()
+    receiver.onBatch('track', handler).start()
+    await deliver(receiver, fixtures.track)
+    const claim = { claimCount: 2, firstAt: new Date(5), retryState: undefined }
+    const job = { ...push.mock.calls[0]?.[0][0], ...claim } as ClaimedJob
+    void work.mock.calls[0]?.[0](job, new AbortController().signal)
+    await clock.advance(0)
+    expect(handler).toHaveBeenCalledOnce()
+  })
+
   it('that refuses an index of no message has failed', async () => {
     const { receiver, clock, errors } = setUpInbox({ retries: [] })
     receiver.onBatch('track', (_messages, _deliveries, { fail }) => fail(1, new Error('bad row'))).start()

@@ -85,12 +85,9 @@ describe('a secret provider', () => {
     await deliver(receiver, track, 'old')
     provider.mockRejectedValue(new Error('sealed'))
     await clock.advance(10_000)
-    for (let request = 0; request < 100; request++) {
-      expect(await deliver(receiver, track, 'new')).toMatchObject({
-        status: 503,
-        error: { code: 'secret_unavailable' },
-      })
-    }
+    const unavailable = { status: 503, error: { code: 'secret_unavailable' } }
+    for (let request = 0; request < 100; request++)
+      expect(await deliver(receiver, track, 'new')).toMatchObject(unavailable)
     expect(provider).toHaveBeenCalledTimes(2)
     expect(await deliver(receiver, track, 'old')).toMatchObject({ status: 200 })
     provider.mockResolvedValue('new')
