@@ -25,6 +25,13 @@ const body = Buffer.from('a body')
 const signature = sign(body, 'secret')
 
 describe('verify', () => {
+  it('is false for any flipped bit of the body', () => {
+    for (let bit = 0; bit < 8 * body.length; bit += 1) {
+      const changed = body.map((byte, place) => (place === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte))
+      expect(verify(changed, signature, 'secret')).toBe(false)
+    }
+  })
+
   it('is false for any other digit of the signature', () => {
     for (const [place, digit] of [...signature].entries()) {
       const changed = signature.slice(0, place) + (digit === '0' ? '1' : '0') + signature.slice(place + 1)

@@ -8,7 +8,6 @@ import type { Exchange } from '../../../src/internals.ts'
 import { until } from '../../../test/support/until.ts'
 import { ENDPOINT_CASES, SENDER_CASES } from '../src/check/cases.ts'
 import { kindOf } from '../src/check/judge.ts'
-import { listMistakes } from '../src/check/mistakes.ts'
 import type { Result } from '../src/report.ts'
 import { expectUsage, hookline, jsonLines, like, start } from './command.ts'
 import { expectFault, FAILING, type Fault, findFaults, SECRET, startOther } from './endpoints/start.ts'
@@ -67,6 +66,11 @@ it.each<[string, 'pass' | 'fail', (message: Message, text: string) => boolean]>(
   const facts = { id: 'plain-message', section: 'Outbound event delivery, Authentication 3', result }
   const found = { sentence: expect.stringContaining(says), durationMs: expect.any(Number) }
   expect(jsonLines(stdout)).toEqual([{ ...facts, ...found }])
+})
+
+it('an answer is judged by the hundred of its status', () => {
+  const kinds = [200, 299, 300, 399, 400, 499, 500, undefined].map((status) => kindOf({ status } as Exchange)[0])
+  expect(kinds.join('')).toBe('ssrrrrfb') // success, redirect, refusal, failure, broken
 })
 
 it('--list prints what each case sends and expects', async () => {
