@@ -42,6 +42,7 @@ it('nothing is printed beside a logger, which gets the fields, and beside `onAtt
   const { clock, printed, destination } = setUp([500, 400], { onAttempt, logger })
 
   const { id } = (await destination.track(call)) as { id: string }
+
   await clock.advance(HOUR)
 
   expect(fields()).toEqual([

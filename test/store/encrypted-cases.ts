@@ -100,6 +100,7 @@ export function testEncryption({ open, read, remove, inbox: more, rewritesLog }:
       await destination.close({ graceMs: 20_000 })
       return textsIn(await read(name), [BODY, ANSWER])
     }
+
     expect(await attemptIn(newName())).toEqual([BODY, ANSWER])
     expect(await attemptIn(newName(), { keys: [k1] })).toEqual([])
   })
@@ -107,8 +108,10 @@ export function testEncryption({ open, read, remove, inbox: more, rewritesLog }:
   it('encrypts dead letters anew, and what it can of the history', async () => {
     const name = newName()
     await leaveMessages(name, { keys: [k1] })
+
     const { rewrite } = inspectQueue(openQueue(name), { encryption: { keys: [k2, k1] } })
     const rewritten = await rewrite()
+
     const left = { k1: rewritesLog ? 2 : 3 }
     expect(rewritten).toEqual({ count: rewritesLog ? 2 : 1, left })
     expect(await rewrite()).toEqual({ count: 0, left })

@@ -113,11 +113,13 @@ describe('a message whose key is not listed', () => {
   it('is a dead letter that no handler saw, and is handled once the key is back', async () => {
     const { open, store, errors, letters, seen } = setUpFile()
     await store([k1], fixtures.track)
+
     const without = open([k2])
     without.receiver.start()
     await without.queue.drain()
     const [letter] = await without.receiver.deadLetters()
     await without.receiver.close({ graceMs: 0 })
+
     expect(seen).toEqual([])
     expect(letter).toMatchObject({ reason: 'unreadable', message: undefined, error: namesKey })
     expect(errors).toMatchObject([{ code: 'internal', ...namesKey }])
@@ -139,6 +141,7 @@ describe('a message whose key is not listed', () => {
     const [{ id, failedAt } = { id: '', failedAt: new Date(0) }] = await receiver.deadLetters()
     await receiver.close({ graceMs: 0 })
     const raw = openRaw()
+
     for (const inspected of [inspectQueue(raw), inspectQueue(raw, { encryption: { keys: [k2] } })]) {
       const [letter, ...others] = await readAll(inspected.deadLetters({ reason: 'handler_failed' }))
       expect(others).toEqual([])
@@ -158,9 +161,11 @@ describe('a message whose key is not listed', () => {
     const queue = memoryQueue({ clock })
     const { dispatcher, requests } = capture()
     await encryptQueue(queue, sealsOf(k1), clock).push([jobOf(JSON.stringify(fixtures.track))])
+
     const options = { webhooks: [{ url: 'https://shop.example/webhooks' }], dispatcher, queue, clock }
     const destination = createDestination({ ...options, onAttempt: () => {}, encryption: { keys: [k2] } })
     await clock.advance(0)
+
     const letter = { reason: 'unreadable', message: undefined, error: namesKey.message }
     expect([requests, await destination.deadLetters()]).toMatchObject([[], [letter]])
     await destination.close({ graceMs: 0 })
@@ -307,9 +312,11 @@ describe('a key that a function returns', () => {
     const inbox = { queue: memory, encryption: { keys: [{ id: 'kms', key }] } }
     const receiver = createReceiver({ secret, clock, inbox, onError }).on('*', () => {})
     expect(key).not.toHaveBeenCalled()
+
     const refused = await deliver(receiver, fixtures.track)
     receiver.start()
     await clock.advance(10_000)
+
     const unavailable = { code: 'queue_unavailable' }
     expect(refused).toMatchObject({ status: 503, error: { code: 'inbox_unavailable', cause: unavailable } })
     expect(inspect(errors)).toContain('the KMS is down')
@@ -325,6 +332,7 @@ describe('a key that a function returns', () => {
     await clock.advance(1_000)
     const accepted = await Promise.all([deliver(receiver, fixtures.track), deliver(receiver, fixtures.group)])
     await clock.advance(0)
+
     expect(accepted).toMatchObject([{ status: 200 }, { status: 200 }])
     expect(await receiver.health()).toMatchObject({ waiting: 0, active: 0, deadLetters: 1 })
     expect(key).toHaveBeenCalledTimes(1)

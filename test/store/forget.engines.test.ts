@@ -33,9 +33,11 @@ describe.each(['Redis', 'PostgreSQL'] as const)('a queue on %s that forgets a us
     void queue.pause()
     await queue.push([jobOf('ada due'), jobOf('bob due')])
     await queue.push(['ada later', 'bob later'].map((body) => jobOf(body, { notBefore: later })))
+
     const before = await read(name)
     const forgotten = await queue.forget(({ body }) => `${Buffer.from(body)}`.startsWith('ada'))
     const after = await read(name)
+
     expect(forgotten).toEqual({ deleted: 4, active: 0 })
     const all = [...tracesOf('ada'), ...tracesOf('bob')]
     expect([textsIn(before, all), textsIn(after, all)]).toEqual([all, tracesOf('bob')])

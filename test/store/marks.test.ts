@@ -35,8 +35,10 @@ it('a worker reads all marks once, and then what has changed', async () => {
   const keys = Array.from({ length: 1_234 }, (_, index) => `${index}`)
   await other.marks?.set(keys, new Date(clock.now() + MINUTE))
   marks.list.mockClear()
+
   work(worker)
   await clock.advance(5 * SECOND)
+
   expect(marks.list.mock.calls.map(([version]) => version)).toEqual([0, 500, 1_000, 1_234, 1_234, 1_234, 1_234, 1_234])
   await other.marks?.set(['7', 'new'], new Date(clock.now() + MINUTE))
   await clock.advance(SECOND)
@@ -47,9 +49,11 @@ it('claims nothing before the marks are known, and tries again when they cannot 
   const { clock, errors, marks, open } = setUp()
   const queue = open()
   const failing = marks.list.mockRejectedValue(new Error('no connection'))
+
   const seen = work(queue)
   await queue.push([jobOf('a')])
   await clock.advance(2_500)
+
   expect([seen.length, failing.mock.calls.length]).toEqual([0, 3])
   expect(errors).toMatchObject(Array(3).fill({ code: 'queue_unavailable' }))
   failing.mockReset().mockReturnValue([])
@@ -89,6 +93,7 @@ it('reads all again every ten minutes: an engine that lost its marks counts anew
   work(worker)
   await other.marks?.set(['a', 'b', 'c'], later)
   await clock.advance(SECOND)
+
   lose()
   await other.marks?.set(['d'], later)
   const known = () => ['a', 'b', 'c', 'd'].filter((key) => worker.marks?.has(key))

@@ -48,11 +48,14 @@ export function testObserver(engine: ObservedEngine): void {
     const other = setUp()
     await other.open().counts()
     const before = await read()
+
     const observer = open(true)
     const refusal = { code: 'queue_unavailable', message: expect.stringContaining(other.name) }
+
     const calls = [observer.counts, observer.deadLetters, () => observer.redrive('all'), () => observer.drop('all')]
     for (const call of calls) await expect(call()).rejects.toMatchObject(refusal)
     expect(await read()).toEqual(before)
+
     await open().push([jobOf()])
     expect(await countsOf(observer)).toMatchObject({ waiting: 1, active: 0, deadLetters: 0 })
     expect(await list()).toEqual(expect.arrayContaining([name, other.name]))
@@ -64,11 +67,13 @@ export function testObserver(engine: ObservedEngine): void {
     await leaveJobs(worker, new Date(Date.now() + 60 * 60_000))
     await engine.settle?.(name)
     const before = await read()
+
     const observer = open(true)
     const counts: QueueCounts = await countsOf(observer)
     const letters = await observer.deadLetters()
     const after = await observer.deadLetters({ after: letters[0]?.id ?? '' })
     await observer.close({ graceMs: 0 })
+
     expect(counts).toMatchObject({ waiting: 3, active: 1, deadLetters: 1 })
     expect(counts.retrying).toBe(engine.countsRetries ? 1 : undefined)
     expect(Math.abs(Date.now() - (counts.oldestDueAt?.getTime() ?? 0))).toBeLessThan(60_000)
@@ -83,11 +88,13 @@ export function testObserver(engine: ObservedEngine): void {
     const worker = open()
     await worker.counts()
     const observer = open(true)
+
     await observer.push([jobOf()])
     await expect(observer.push([jobOf()], { db: {} })).rejects.toThrow(TypeError)
     expect(() => work(observer)).toThrow(TypeError)
     expect(() => createReceiver({ secret: 'a secret', inbox: observer })).toThrow(name)
     expect(await countsOf(observer)).toMatchObject({ waiting: 1, active: 0 })
+
     work(worker)
     await until(async () => (await countsOf(observer)).waiting === 0)
   })

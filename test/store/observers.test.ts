@@ -34,7 +34,9 @@ describe('an observer of a queue in a SQLite file', () => {
     database.exec(sql)
     database.close()
     const before = readFileSync(file)
+
     const observer = sqliteQueue({ path: file, observe: true })
+
     const refusal = { code: 'queue_unavailable', message: expect.stringContaining(found) }
     await expect(observer.counts()).rejects.toMatchObject(refusal)
     expect(readFileSync(file)).toEqual(before)

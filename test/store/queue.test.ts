@@ -173,8 +173,10 @@ it('a job that its handler completed in a transaction gets no outcome', async ()
     return complete
   }
   queue.work(handle, { concurrency: 1 })
+
   await queue.push([jobOf()])
   await clock.advance(0)
+
   expect([notes, watched.outcomes]).toEqual([[Buffer.from('note')], []])
 })
 

@@ -44,6 +44,7 @@ export function testUse(engine: UsedEngine): void {
     }
     const refused = open(other)
     const seen = work(refused)
+
     const changes = [() => refused.push([jobOf()]), () => refused.redrive('all'), () => refused.drop('all')]
     for (const call of [...changes, refused.counts, refused.deadLetters])
       await expect(call()).rejects.toMatchObject(refusal)

@@ -24,6 +24,7 @@ it('a queue of one process serves an inbox or a destination', async () => {
   const options = { webhooks: [{ url: 'https://shop.example/webhooks' }], sharedSecret: secret }
   createReceiver({ secret, inbox: queue })
   const destination = createDestination({ ...options, queue: outbox })
+
   expect(() => createDestination({ ...options, queue })).toThrow(TypeError)
   expect(() => createReceiver({ secret, inbox: outbox })).toThrow(TypeError)
   expect(() => createDestination({ ...options, queue: outbox })).toThrow(TypeError)

@@ -38,11 +38,13 @@ describe.each(['Redis', 'PostgreSQL'] as const)('on %s', (server) => {
       for (const queue of [working, pushing]) await queue.close({ graceMs: 0 })
     })
     const seen = work(working)
+
     for (let count = 1; count <= 6; count += 1) {
       if (count === 5) cut()
       await pushing.push([jobOf()])
       await until(() => seen.length === count)
     }
+
     expect((await pushing.counts()).deadLetters).toBe(0)
   })
 })

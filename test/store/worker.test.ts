@@ -91,7 +91,9 @@ it('a store whose calls take effect in their order is asked for more when handle
   work(() => complete, 3)
   await until(() => seen.length >= 6)
   await nextTurn()
+
   expect([seen.length, watched.claims.slice(0, 2)]).toEqual([6, [3, 3]])
+
   recorded.resolve()
   await worker.drain()
   expect(seen).toHaveLength(10)
@@ -138,10 +140,12 @@ describe('a store that claims the next job in the step that completes one', () =
     await push(...jobs)
     work(() => complete, 1)
     await until(() => next.mock.calls.length === 1)
+
     void worker.pause()
     open()
     await clock.advance(0)
     expect([seen.length, watched.released]).toEqual([1, [{ id: jobs[1]?.id, wereHandled: false }]])
+
     worker.resume()
     await worker.drain()
     expect(seen.map(({ id }) => id)).toEqual(jobs.map(({ id }) => id))
@@ -154,6 +158,7 @@ describe('claiming', () => {
     const pushElsewhere = (more: Partial<Job> = {}) => watched.store.push([jobOf('job', more)])
     await worker.drain()
     expect(clock.timers).toBe(0)
+
     work()
     await clock.advance(0)
     await pushElsewhere()
@@ -161,6 +166,7 @@ describe('claiming', () => {
     expect(seen).toHaveLength(0)
     await clock.advance(1)
     expect(seen).toHaveLength(1)
+
     await pushElsewhere({ notBefore: new Date(clock.now() + 50) })
     await clock.advance(200)
     expect(seen).toHaveLength(2)
@@ -186,8 +192,10 @@ describe('a pause', () => {
     await push(jobOf())
     work(never)
     await asked
+
     void worker.pause()
     open()
+
     await until(() => seen.length === 1)
     await worker.close(0)
     expect(errors).toMatchObject([{ message: 'away' }, { message: 'away' }])
@@ -233,9 +241,11 @@ describe.each([false, true])('a store that fails; slow: %s', (isSlow) => {
       await clock.advance(1)
       expect(errors).toHaveLength(before + 1)
     }
+
     watched.isAway = false
     await clock.advance(30_000)
     expect(await counts()).toMatchObject({ waiting: 0, active: 0 })
+
     const before = errors.length
     watched.isAway = true
     worker.wake()
@@ -252,10 +262,12 @@ describe.each([false, true])('a store that fails; slow: %s', (isSlow) => {
     await push(jobOf())
     await clock.advance(1000)
     expect(errors.length).toBeGreaterThan(1)
+
     watched.isAway = false
     expect(await counts()).toMatchObject({ active: 1 })
     await push(jobOf())
     await clock.advance(2000)
+
     expect([seen.length, await counts()]).toMatchObject([2, { waiting: 0, active: 0 }])
     await worker.drain()
   })
@@ -268,8 +280,10 @@ describe.each([false, true])('a store that fails; slow: %s', (isSlow) => {
     work(({ id }) => (id === job.id ? complete : never()))
     await clock.advance(500)
     expect(finish).toHaveBeenCalledTimes(2)
+
     await worker.close(0)
     await clock.advance(10 * 60_000)
+
     expect([finish.mock.calls.length, errors.length, clock.timers]).toEqual([3, 3, 0])
     expect(watched.released).toEqual([job, running].map(({ id }) => ({ id, wereHandled: true })))
   })
@@ -291,12 +305,14 @@ it('close waits for a claim on its way, and releases it unhandled', async () => 
   await push(due, jobOf('later', { notBefore: new Date(clock.now() + 1000) }))
   work()
   await asked
+
   const closed = vi.fn()
   const close = worker.close(0).then(closed)
   await clock.advance(0)
   expect(closed).not.toHaveBeenCalled()
   open()
   await close
+
   expect(watched.released).toEqual([{ id: due.id, wereHandled: false }])
   expect([seen, clock.timers]).toEqual([[], 0])
 })
@@ -331,6 +347,7 @@ describe('leases', () => {
     short.resolve(complete)
     await clock.advance(2000)
     expect(renewals.slice(1)).toEqual([[jobs[0]?.id], [jobs[0]?.id]])
+
     long.resolve(complete)
     await clock.advance(10_000)
     expect([renewals.length, clock.timers]).toEqual([3, 0])
@@ -345,6 +362,7 @@ describe('leases', () => {
     await push(jobOf())
     await clock.advance(2000) // The next attempt is 3500 ms after the first.
     expect(renewals).toHaveLength(2)
+
     watched.isAway = false
     await clock.advance(10_000)
     expect([renewals.length, clock.timers]).toEqual([3, 0])
@@ -366,11 +384,13 @@ describe('leases', () => {
     await push(jobOf())
     await clock.advance(5000)
     expect(renewals).toHaveLength(1)
+
     const close = worker.close(0)
     await clock.advance(0)
     expect(watched.released).toEqual([])
     open()
     await close
+
     await clock.advance(10_000)
     expect([watched.released.length, renewals.length, clock.timers]).toEqual([1, 1, 0])
   })
@@ -396,9 +416,11 @@ describe('leases', () => {
     work(() => (seen.length === 1 ? held.promise : complete))
     await push(jobOf())
     await clock.advance(500)
+
     await block(ms)
     held.resolve({ retryAt: new Date(clock.now()) }) // As when another process releases it.
     await clock.advance(0)
+
     expect(seen.map(({ blockedMs }) => blockedMs)).toEqual(expected)
     expect(errors).toMatchObject(expected[1] === undefined ? [] : [{ code: 'lease_lapsed', status: 503 }])
     expect(String(errors)).toMatch(expected[1] === undefined ? /^$/ : /orders.*2\.0 s.*leaseMs/)

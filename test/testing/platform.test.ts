@@ -34,6 +34,7 @@ describe('a message that is delivered', () => {
     const analytics = new Analytics({ writeKey: platform.writeKey, host: platform.host })
     analytics.track({ userId: 'user-1', event: 'Order Completed', properties: { total: 12, items: [{ sku: 'a' }] } })
     await analytics.flush()
+
     const properties = { total: expect.any(Number), items: [{ sku: 'a' }] }
     const { message, ...report } = await platform.delivered({ type: 'track', event: 'Order Completed', properties })
     expectTypeOf(message.event).toEqualTypeOf<string>()

@@ -132,6 +132,7 @@ describe('a redis-server', needs('redis-server'), () => {
     await queue.drain()
     expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
   }, 30_000)
+
   it('cut off before it got a push: the push is rejected, and is not sent afterwards', async () => {
     const proxy = await openProxyTo(redis.port)
     const queue = openQueue({ connection: proxy.url })

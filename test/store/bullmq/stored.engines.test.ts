@@ -93,7 +93,9 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     const dead = createBullmqStore(settings, systemClock)
     expect(await dead.claim(1)).toMatchObject([{ id: lost.id }])
     await dead.close()
+
     await until(async () => (await queue.counts()).waiting === 1, 10_000)
+
     expect(seen).toHaveLength(1)
     held.resolve(complete)
     await queue.drain()

@@ -4,6 +4,7 @@ import { createTimeHeap } from '../../../src/store/memory/time-heap.ts'
 
 it('a heap gives items by their time and then by their order, also after some of them were removed', () => {
   const times = fc.array(fc.record({ at: fc.nat(5), isKept: fc.boolean() }), { maxLength: 30 })
+
   fc.assert(
     fc.property(times, (items) => {
       const heap = createTimeHeap<(typeof items)[number]>()

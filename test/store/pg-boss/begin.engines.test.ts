@@ -92,7 +92,9 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
       if (attempts < 3) throw new Error('no')
       expect(await effects()).toEqual([]) // It is not committed.
     })
+
     await start()
+
     await expectEffects('m')
     expect(attempts).toBe(3)
   })
@@ -130,7 +132,9 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
       await client.query('ROLLBACK TO SAVEPOINT here')
       await write(message, delivery)
     })
+
     await start()
+
     await expectEffects('m')
   })
 
@@ -146,7 +150,9 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
       expect(() => client.query(new pg.Query('SELECT 1'))).toThrow()
       refused = await client.query('SELECT 1').catch((error: unknown) => error)
     })
+
     await start()
+
     expect(await deadLetter()).toMatchObject({ reason: 'handler_timeout' })
     await until(() => refused instanceof Error)
     const running = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep%${name}%' AND pid <> pg_backend_pid()`
@@ -166,9 +172,12 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     const db = { connect }
     const { receiver, errors, start, expectEffects } = setUp({ retries: [] }, { db })
     receiver.on('track', write)
+
     await start()
+
     await until(() => errors.length > 0)
     isDown = false
+
     await expectEffects('m')
     expect(errors[0]).toMatchObject({ code: 'queue_unavailable' })
     expect(await receiver.deadLetters()).toEqual([])
@@ -185,7 +194,9 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
       attempts += 1
       if (attempts < 3) throw new Error('no')
     })
+
     await start()
+
     await expectEffects('m')
     expect([attempts, failures, own.totalCount - own.idleCount, own.waitingCount]).toEqual([3, [], 0, 0])
     await receiver.close()
@@ -218,7 +229,9 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
         await lapse(name)
       }
       receiver.onBatch('track', writeLate, batchOf(2))
+
       await start('one', 'two')
+
       await until(() => errors.length === 2)
       expect(errors).toMatchObject([{ code: 'lease_lapsed' }, { code: 'lease_lapsed' }])
       expect(await effects()).toEqual([])
@@ -233,9 +246,12 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
       hasBegun = true
       await new Promise(() => {})
     })
+
     await start()
     await until(() => hasBegun)
+
     await receiver.close({ graceMs: 0 })
+
     const next = setUp({}, { name })
     next.receiver.on('track', write).start()
     await next.expectEffects('m')

@@ -142,6 +142,7 @@ describe('workers go on by themselves, and handle each message exactly once', ne
     isLoading = false
     await Promise.all(loads)
     skewMs = 0
+
     const effects = () => ask(`SELECT id FROM effects WHERE queue = '${name}'`)
     await until(async () => {
       await endLeases(name)

@@ -83,6 +83,7 @@ describe('a message in a transaction of the caller', needs('PostgreSQL'), () => 
   ])('through %s is posted once, after the commit, and not at all after a rollback', async (_what, inTransaction) => {
     const { destination, events, stored, settle } = setUp()
     const [id, undone] = [randomUUID(), randomUUID()]
+
     await inTransaction(async (db) => {
       expect(await destination.track({ userId: 'u', event: id }, { db })).toMatchObject({ queued: true })
       await settle()
@@ -92,10 +93,12 @@ describe('a message in a transaction of the caller', needs('PostgreSQL'), () => 
       await destination.track({ userId: 'u', event: undone }, { db })
       throw new Error('out of stock')
     })
+
     await expect(rollback).rejects.toThrow('out of stock')
     await until(() => events().includes(id))
     await settle()
     expect(events().filter((event) => event === id || event === undone)).toEqual([id])
+
     expect(await stored()).toBe(3)
   })
 
@@ -110,9 +113,11 @@ describe('a message in a transaction of the caller', needs('PostgreSQL'), () => 
     const second = throughPg((db) => submit('second', db).then(stores))
     await settle()
     expect(stores).not.toHaveBeenCalled()
+
     await first.query(end)
     first.release()
     await second
+
     await until(() => events().length === 2)
     expect(events()).toContain(end === 'COMMIT' ? 'first' : 'second')
     expect(await stored()).toBe(2)

@@ -16,6 +16,7 @@ it('a backup holds what was pushed and is not complete, also what is claimed', a
   const claimed = work(other, () => new Promise(() => {}))
   await other.push([jobOf('claimed')])
   await until(() => claimed.length === 1)
+
   const copy = join(dirname(path), 'backup.db')
   await queue.backup(copy)
   await queue.push([jobOf('later')])

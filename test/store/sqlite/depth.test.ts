@@ -59,11 +59,13 @@ it('the WAL of a process that pushes and works grows to a size and no further', 
   const queue = open()
   work(queue)
   const sizes: number[] = []
+
   for (let round = 0; round < 15; round += 1) {
     await queue.push(Array.from({ length: 500 }, () => jobOf('x'.repeat(4_000))))
     await queue.drain()
     sizes.push(statSync(`${path}-wal`).size)
   }
+
   expect(Math.max(...sizes)).toBeLessThan(90_000_000)
   expect(statSync(path).size).toBeLessThan(90_000_000)
 })

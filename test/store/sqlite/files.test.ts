@@ -123,8 +123,10 @@ describe('a file that goes away', needs('POSIX'), () => {
       const before = sideFilesOf(path)
       remove(path)
       hurryTime()
+
       await expect(queue.push([jobOf('refused')])).rejects.toThrow(unavailable)
       await queue.push([jobOf('after')])
+
       expect(bodiesIn(path)).toEqual(kept)
       expect(existsSync(`${path}-wal`)).toBe(true)
       if (what.includes('side')) expect(sideFilesOf(path)).not.toEqual(before)
@@ -176,8 +178,10 @@ describe('a file that goes away', needs('POSIX'), () => {
       return result
     })
     onTestFinished(() => spy.mockRestore())
+
     const seen = work(queue)
     await drained(queue)
+
     expect([bodiesOf(seen), remove.mock.calls.length]).toEqual([['a'], 1])
   })
 })
@@ -201,10 +205,12 @@ describe('a file that others use too', () => {
     const other = connect()
     other.exec('BEGIN IMMEDIATE')
     held.resolve(done)
+
     await expect(queue.push([jobOf('meanwhile')])).rejects.toThrow('database is locked')
     await until(() => errors.length > 0)
     other.exec('ROLLBACK')
     await queue.push([jobOf('after')])
+
     await drained(queue)
     expect(bodiesOf(seen)).toEqual(['before', 'after'])
   })

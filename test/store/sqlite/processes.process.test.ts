@@ -33,6 +33,7 @@ describe('processes', () => {
     await until(() => seen.length === 1)
     expect(seen).toMatchObject([{ claimCount: 2 }])
   }, 60_000)
+
   it('one that may neither sync nor start a thread, by the permission model of Node, stores and forgets', {
     ...needs('POSIX'),
     timeout: 60_000,
@@ -58,10 +59,12 @@ describe('processes', () => {
     await expect(queue.push([other])).rejects.toThrow(unavailable)
     later.mockRestore()
     await queue.push([other])
+
     const { child, lines } = start(path, 'work')
     child.stdin?.write('go\n')
     await until(() => lines.includes(`got ${other.id}`)) // It has looked for dead owners.
     await until(async () => (await queue.counts()).active === 1)
+
     expect(lines).not.toContain(`got ${held.id}`)
     expect(await queue.counts()).toMatchObject({ waiting: 0, active: 1 })
   })
@@ -92,6 +95,7 @@ describe('processes', () => {
     const errors = await Promise.all(workers.map(async (worker) => (await once(worker, 'message'))[0]))
     expect(errors.flat()).toEqual([])
   }, 60_000)
+
   it('one whose disk is full gets errors, and loses nothing whose push resolved', {
     ...needs('POSIX'),
     timeout: 60_000,

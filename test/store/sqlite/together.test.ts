@@ -83,8 +83,10 @@ describe('calls that share a commit', () => {
       CREATE TRIGGER refuse BEFORE INSERT ON hookline_queue_bodies WHEN length(NEW.body) = 3
       BEGIN SELECT RAISE(${how}, 'not this one'); END`)
     const bad = jobOf('bad')
+
     const pushes = [[jobOf('good')], [jobOf('before bad'), bad], [jobOf('good too')]]
     const results = await Promise.allSettled(pushes.map((jobs) => queue.push(jobs)))
+
     const reason = { code: 'queue_unavailable', message: expect.stringContaining('not this one') }
     expect(results).toMatchObject([{ status: 'fulfilled' }, { reason }, { status: 'fulfilled' }])
     expect(await queue.counts()).toMatchObject({ waiting: 2, active: 0, deadLetters: 0 })

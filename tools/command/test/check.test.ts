@@ -105,11 +105,13 @@ it('the section of each case is one of the specification, with its rule', () => 
   const page = readFileSync(new URL('../../../docs/specification.md', import.meta.url), 'utf8').replaceAll('`', '')
   const [, outbound = ''] = page.split(/^## (?:Outbound event delivery|Go client library)$/m)
   const sections = outbound.split(/^### /m).map((text) => ({ name: text.split('\n')[0], text }))
+
   const cited = new Set([...ENDPOINT_CASES, ...SENDER_CASES].map(({ section }) => section))
   const missing = [...cited].filter((section) => {
     const [, name, rule = ''] = /^(.*?)(?:(?:: | (?=\d))(.*))?$/.exec(section) ?? []
     return !sections.some((each) => each.name === name && each.text.includes(`\n| ${rule}`))
   })
+
   expect(cited.size).toBeGreaterThan(10)
   expect(missing).toEqual([])
 })

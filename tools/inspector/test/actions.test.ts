@@ -144,6 +144,7 @@ it('dead letters of an inbox have the error of the handler, and the replay that 
   await clock.advance(0)
   await receiver.replay({ id: 'fix-42' })
   await clock.advance(0)
+
   const endpoint = endpointOf({ parts: [partOfReceiver('app', receiver)], clock })
   const message = expect.stringContaining('TypeError: The card was declined.')
   const error = { code: 'handler_failed', message, stack: expect.stringContaining('actions.test.ts') }
@@ -167,6 +168,7 @@ it('a dry run counts dead letters and changes none; then they are changed, and t
   expect(await queue.counts()).toMatchObject({ deadLetters: 1_130, waiting: 0 })
   expect(changed).not.toHaveBeenCalled()
   expect((await deadLettersOf(endpoint, 'part=orders')).groups).toHaveLength(2)
+
   const redriven = await post(endpoint, '/api/redrive', { part: 'orders', group: 'refused: ', dryRun: false })
   expect(redriven).toEqual({ status: 200, body: { count: 1_100, reasons: [groups.refused] } })
   expect(await queue.counts()).toMatchObject({ deadLetters: 30, waiting: 1_100 })
@@ -259,6 +261,7 @@ it('sending again goes to the URLs of the sender, and answers with the attempts'
   const messages = [{ ...incomplete, event: 'Sold' }, incomplete, '[]', { ...incomplete, userId: 42, event: 'Sold' }]
   for (const message of messages) await deliver(receiver, message, SECRET)
   await deliver(receiver, { type: 'delete', userId: 'victim' }, 'a forger')
+
   const sent = await post(inspector, '/api/send-again', { sender: 'shop', id: 1 })
 
   const [at, durationMs] = [expect.any(Number), expect.any(Number)]

@@ -64,6 +64,7 @@ describe('a copy as curl', needs('POSIX'), () => {
       ['x y: z', 'no name of a header'],
     ]
     const { args } = runShell(copyAsCurl(detailOf(bodyOf(Buffer.from('{}')), given)))
+
     const headers = args.flatMap((arg, index) => (args[index - 1] === '-H' ? [arg] : []))
     expect(headers).toEqual(["content-type: text/plain; a='$(id)'", 'x-empty;'])
   })
@@ -96,6 +97,7 @@ it.each([
   const detail = { ...detailOf(bodyOf(Buffer.from(text))), row: { ...row, name: `${NASTY.join(' ')} \ud800` } }
 
   const { status, stdout, stderr } = run(noting, copyAsTest(detail))
+
   expect(status, stdout + stderr).toBe(0)
   expect(stdout).toContain('pass 1')
   expect(readFileSync(join(folder, 'received'), 'utf8')).toBe(text)
@@ -108,8 +110,10 @@ it('a copy as a test of a message in an inbox fails while its handler does, and 
       import { memoryQueue } from 'hookline/queues/memory'
       export const receiver = createReceiver({ secret, inbox: memoryQueue(), onError() {} })
       receiver.on('track', () => { ${handler} }).start()`
+
   const failing = run(receiverWith("throw new Error('a bug')"), source)
   const mended = run(receiverWith(''), source)
+
   expect([failing.status, failing.stdout]).toEqual([1, expect.stringContaining('a bug')])
   expect(mended).toMatchObject({ status: 0, stdout: expect.stringContaining('pass 1') })
 })

@@ -102,8 +102,10 @@ it('what was handled ends with an error of the engine, and reports what is none'
   const log = { write: vi.fn() }
   const endpoint = endpointOf({ parts: [{ name: 'app', kind: 'queue', history: broken }], log: log as never })
   const read = async () => readBody(await get(endpoint, '/api/history', 'part=app'))
+
   expect(await read()).toEqual([{ error: 'The engine did not answer.' }])
   expect(log.write).not.toHaveBeenCalled()
+
   failure = new Error('a bug')
   expect(await read()).toEqual([{ error: expect.not.stringContaining('a bug') }])
   expect(log.write.mock.calls).toMatchObject([[{ level: 'error', code: 'inspector_failed', thrown: failure }]])

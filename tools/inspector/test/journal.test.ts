@@ -93,7 +93,9 @@ it('forgets a user, in each call of a batch, however deep one nests; a page begi
   add('{"batch":[{"userId":"user-2"},{"anonymousId":"user-1"}]}', collected)
   add(`{"batch":[{"userId":"user-1","properties":{"a":${deep}}}]}`, collected)
   const { version } = journal.changesSince(undefined)
+
   expect(journal.forget('user-1')).toBe(3)
+
   expect(journal.changesSince(version).isReset).toBe(true)
   expect(ids()).toEqual([2])
 })

@@ -65,6 +65,7 @@ async function expectPage(url: string, inspector: Inspector): Promise<void> {
   expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
   expect(await page.text()).toContain('src="page.js"')
   expect((await get('/page.css')).status).toBe(200)
+
   const parts = [{ name: 'receiver', kind: 'receiver', hasQueue: true }]
   expect(await (await get('/api/setup')).json()).toMatchObject({ access: 'write', parts })
   expect((await get('/api/setup', {})).status).toBe(403)
@@ -74,6 +75,7 @@ async function expectPage(url: string, inspector: Inspector): Promise<void> {
   const stream = await get('/api/stream')
   const first = await stream.body?.getReader().read()
   expect(Buffer.from(first?.value ?? []).toString()).toContain('event: rows')
+
   const own = { ...(OWN_HEADERS as Record<string, string>), origin: new URL(url).origin, ...headers }
   const drop = (body: object) => fetch(`${url}/api/drop`, { method: 'POST', headers: own, body: JSON.stringify(body) })
   expect((await drop({ part: 'other' })).status).toBe(404)
@@ -105,6 +107,7 @@ it('an inspector serves its page itself, on a port of this machine, until it is 
   const other = await open.listen({ port: 0, host: '::1' })
   expect(other).toMatch(/^http:\/\/\[::1\]:\d+\/$/)
   expect((await fetch(`${other}api/setup`)).status).toBe(200)
+
   await expect(open.listen({ port: Number(url.port) })).rejects.toMatchObject({ code: 'EADDRINUSE' })
   const stream = await fetch(`${url.origin}/api/stream`, { headers: headerOf(inspector) })
   await inspector.close()
@@ -163,7 +166,9 @@ describe('a streamed answer', () => {
     })
     await once(response, 'data')
     expect(ended).not.toHaveBeenCalled()
+
     response.on('error', () => {}).destroy()
+
     await vi.waitFor(() => expect(ended).toHaveBeenCalled())
   })
 

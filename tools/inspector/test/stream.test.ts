@@ -78,6 +78,7 @@ it('rows go on where a page lost the stream, and begin anew after a restart', as
     const [rows] = eventsOf(await next(await open(at, { headers: { 'last-event-id': last } })))
     return rows?.data
   }
+
   expect(await resume(id)).toMatchObject({ isReset: false, rows: [{ id: 3 }, { id: 1, state: 'done' }] })
   for (const unknown of [`other.${id.split('.')[1]}`, `${id}000`, '', 'x', `${id} `.repeat(1_000)]) {
     expect(await resume(unknown)).toMatchObject({ isReset: true, rows: [{}, {}, {}] })
@@ -103,6 +104,7 @@ it('nothing but a heartbeat comes every 15 seconds while nothing changes; a chan
   const { inspector, add, machine } = setUp()
   const stream = await openPast(inspector)
   const { chunks } = collect(stream)
+
   await machine.advance(14_900)
   expect(chunks).toEqual([])
   await machine.advance(200)
@@ -130,10 +132,12 @@ it('streams are 32 at a time; each end frees a place', async () => {
   await next(streams[0] as AsyncIterator<string>)
   await streams[0]?.return?.()
   streams[0] = await open(inspector)
+
   const waiting = [await next(aborted), aborted.next()][1]
   abort.abort()
   expect(await waiting).toMatchObject({ done: true })
   await open(inspector)
+
   await inspector.close()
   expect(await streams[3]?.next()).toMatchObject({ done: true })
   expect(listening).toHaveBeenCalledTimes(2)
@@ -173,12 +177,14 @@ it('authorize is asked again each minute, and its refusal, failure or silence en
     const authorize = vi.fn<() => unknown>(() => 'read')
     const stream = await openPast(endpointOf({ machine, authorize: authorize as () => Access }))
     const { chunks, ended } = collect(stream)
+
     await machine.advance(121_000)
     expect(authorize).toHaveBeenCalledTimes(3)
     expect(chunks.length).toBeGreaterThanOrEqual(7)
     authorize.mockImplementation(later)
     await machine.advance(60_000)
     await machine.advance(10_000)
+
     await ended
     expect(authorize).toHaveBeenCalledTimes(4)
   }

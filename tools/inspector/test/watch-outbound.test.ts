@@ -53,6 +53,7 @@ describe('a destination', () => {
     const waiting = { ...sent, type: 'track', name: 'Sold', user: 'u', state: 'waiting' }
     expect(rows()).toEqual([{ ...waiting, attempts: 0 }])
     expect(detail()?.window).toBeUndefined()
+
     await clock.advance(0)
     const retryAt = clock.nextTimerAt as number
     expect(retryAt).toBeGreaterThan(start)
@@ -84,6 +85,7 @@ describe('a destination', () => {
     const { destination, clock, rows, detail, counts, journal } = setUp([410, 'reset', 400, 200], { webhooks: urls })
     await destination.track({ userId: 'u', event: 'Sold' })
     expect(rows()[0]).not.toHaveProperty('finalUrls')
+
     await clock.advance(0)
     expect(rows()).toMatchObject([{ state: 'waiting', code: 'reset', finalUrls: ['https://one.example/hooks?…'] }])
     const reset = { url: urls[1]?.url, durationMs: 0, ok: false, error: 'reset', reason: expect.any(String), body: '' }
@@ -100,6 +102,7 @@ describe('a destination', () => {
     journal.changed('shop', [id], 'redriven', clock.now(), version)
     expect(rows()).toMatchObject([{ state: 'waiting' }])
     expect(rows()[0]).not.toHaveProperty('finalUrls')
+
     await clock.advance(0)
     expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 3 }])
     expect(counts()).toEqual([1, 3])
@@ -214,9 +217,11 @@ describe('a collector', () => {
     const { post, rows, all, detail } = setUp()
     const key = JSON.stringify(writeKey)
     const batch = `{"writeKey" : ${key},"batch":[{"type":"track","userId":"u","event":"Sold","writeKey":${key}}]}`
+
     await post('/v1/batch', batch, { headers: json })
     await post('/v1/track', { ...call, writeKey: 'a guess' }, { headers: json })
     await post('/v1/track', call, { headers: { ...json, authorization: basic('a guess') } })
+
     const refused = { state: 'refused', status: 401, code: 'write_key_unknown', isRefused: true }
     expect(rows()).toMatchObject([refused, refused, { state: 'done', status: 200 }])
     expect(detail(1)?.body).toEqual({ size: batch.length, text: batch.replaceAll(key, '"…"') })

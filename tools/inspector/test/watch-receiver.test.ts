@@ -115,10 +115,12 @@ it('a worker may handle a message before it is known to be stored', async () => 
     },
   }))
   receiver.start()
+
   const answered = deliver(receiver, fixtures.track)
   await clock.advance(10)
   expect(rows()).toMatchObject([{ state: 'done', attempts: 1 }])
   expect(rows()[0]?.status).toBeUndefined()
+
   await clock.advance(20)
   await answered
   expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
@@ -178,10 +180,12 @@ it('a message that the inbox could not store is failed, and done once it comes a
   }))
   await deliver(receiver, fixtures.track)
   expect(rows()).toMatchObject([{ state: 'failed', status: 503, code: 'inbox_unavailable', attempts: 0 }])
+
   isAway = false
   await deliver(receiver, fixtures.track)
   receiver.start()
   await clock.advance(0)
+
   expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1, code: undefined }])
   isAway = true
   await deliver(receiver, fixtures.track)
@@ -194,8 +198,10 @@ it('a copy of a replay is a row of its own, which has its id', async () => {
   await handle({ ...fixtures.track, messageId: 'm-1' })
   await clock.advance(1_000)
   handler.run = fail
+
   await receiver.replay({ id: 'fix-42' })
   await clock.advance(0)
+
   const messageIds = ['m-1']
   expect(rows()).toMatchObject([
     { id: 2, state: 'dead', at: clock.now(), messageIds, replayId: 'fix-42' },
@@ -219,6 +225,7 @@ it('a copy of what is handled once is answered, and not handled; what was done s
   await deliver(receiver, fixtures.track)
   expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
   expect(steps()).toEqual(['arrived', 'checked', 'handled', 'answered', 'arrived', 'checked', 'answered'])
+
   dedupe.claim = () => Promise.reject(new Error('away'))
   await deliver(receiver, fixtures.track)
   expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 503, attempts: 1, code: undefined }])

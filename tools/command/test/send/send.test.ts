@@ -18,6 +18,7 @@ const send = (source: string, to: string, ...args: string[]) => hookline(['send'
 it.each(Object.keys(fixtures))('a %s is sent as the destination sends it', async (type) => {
   await using endpoint = await startEndpoint()
   const { code, stdout, stderr } = await send(type, endpoint.url)
+
   const [{ method, headers, bytes, message }] = endpoint.requests as [RecordedRequest]
   expect([method, message.type]).toEqual(['POST', type])
   expect(headers).toMatchObject({ 'content-type': 'application/json', 'user-agent': 'Hookline/1.0' })

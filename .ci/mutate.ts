@@ -2,8 +2,8 @@
  * Run as a program: puts one fault after the other into a copy of the sources, and lists those that no test notices. There is no
  * threshold: a survivor is a question. By default the faults are in the lines that differ from `main`.
  *
- *     npx node test/mutate.ts --since v1.0.0
- *     npx node test/mutate.ts src/receive adapters/koa.ts --every 20   # one of twenty
+ *     npx node .ci/mutate.ts --since v1.0.0
+ *     npx node .ci/mutate.ts src/receive adapters/koa.ts --every 20   # one of twenty
  */
 
 import { execFileSync, spawnSync } from 'node:child_process'
