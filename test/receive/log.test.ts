@@ -114,12 +114,13 @@ describe('an inbox that is not started', () => {
     expect(printed).toHaveLength(1)
   })
 
-  it.each(['here', 'in another process'])('says nothing once it is started %s', async (where) => {
+  it.each(['first', 'here', 'in another process'])('says nothing once it is started %s', async (where) => {
     const { clock, printed, receiver, queue } = setUpInbox()
-    await deliver(receiver, fixtures.page)
-    if (where === 'here') receiver.on('*', () => new Promise(() => {})).start()
+    receiver.on('*', () => new Promise(() => {}))
+    if (where !== 'first') await deliver(receiver, fixtures.page)
+    if (where !== 'in another process') receiver.start()
     else queue.work(async () => ({ complete: true }), { concurrency: 1 })
-    await deliver(receiver, fixtures.track)
+    for (const message of [fixtures.track, fixtures.identify]) await deliver(receiver, message)
 
     await clock.advance(10_000)
 

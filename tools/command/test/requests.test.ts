@@ -135,13 +135,14 @@ it('hookline replay sends the identical bytes and headers again', async () => {
 })
 
 it('hookline replay fails when one is not answered 2xx, is not all kept, or cannot be sent', async () => {
-  await using endpoint = await startEndpoint({ script: [300] })
+  await using endpoint = await startEndpoint({ script: [300, 200] })
   const replay = (id: string, to = endpoint.url) => run('replay', id, '--to', to)
-  expect(await replay('aaaa00000001')).toMatchObject({ code: 1, stdout: like(/300/) })
+  const both = await run('replay', 'aaaa00000001', 'bbbb', '--to', endpoint.url)
+  expect(both).toMatchObject({ code: 1, stdout: like(/ 300 .*\n.* 200 /) })
   expect(await replay('cccc')).toMatchObject({ code: 1, stdout: like(/^cccc0000 {2}not sent/), stderr: '' })
   const away = await replay('bbbb', 'http://127.0.0.1:1')
   expect(away).toMatchObject({ code: 1, stdout: like(/ECONNREFUSED/) })
-  expect(endpoint.requests).toHaveLength(1)
+  expect(endpoint.requests).toHaveLength(2)
 })
 
 it('hookline replay asks before it sends to another machine, and sends nothing when one id is unknown', async () => {

@@ -250,9 +250,11 @@ it('a refused message keeps its type, which only the first bytes may name', asyn
 })
 
 it('a sender repeats what failed, and then what is done: one row, whose last arrival is a copy', async () => {
-  const { receiver, handler, rows, detail } = watchHandled(setUpReceiver())
+  const { receiver, handler, rows, detail, counts } = watchHandled(setUpReceiver())
   handler.run = fail
   await deliver(receiver, track(1))
+  expect(counts()).toEqual([0, 1])
+  expect(detail()?.steps.at(-1)).toMatchObject({ what: 'answered', error: undefined })
   expect(rows()).toMatchObject([{ state: 'failed', status: 500, code: 'handler_failed', attempts: 1 }])
 
   handler.run = () => {}
