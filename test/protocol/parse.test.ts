@@ -46,6 +46,7 @@ describe('what real senders write in place of the documented form', () => {
   it.each<[string, object, object]>([
     ['an empty userId, as browsers send it of a visitor', { userId: '' }, {}],
     ['other ids that are empty', { userId: 'u', anonymousId: '' }, { userId: 'u', anonymousId: undefined }],
+    ['a null id beside another', { userId: null, anonymousId: 'a' }, { userId: null, anonymousId: 'a' }],
     ['numeric ids', { userId: 815, anonymousId: 0, messageId: 7 }, { userId: '815', anonymousId: '0', messageId: '7' }],
     ['a numeric groupId', { type: 'group', userId: 1, groupId: 2 }, { type: 'group', userId: '1', groupId: '2' }],
     [

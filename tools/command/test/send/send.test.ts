@@ -44,11 +44,11 @@ it.each([
 })
 
 const COPIED: Readonly<Record<string, string>> = { line: 'messages.NDJSON', file: 'message.json' }
-it.each(['track', 'delete', 'line', 'file'])('each of two copies of a %s has an identity of its own', async (type) => {
+it.each(['track', 'delete', 'line', 'file'])('each of two copies of a %s has a new identity', async (type) => {
   await using endpoint = await startEndpoint()
   const source = COPIED[type] === undefined ? type : await file(COPIED[type], track)
   const { code, stdout, stderr } = await send(source, endpoint.url, '--count', '2')
-  expect(new Set(endpoint.requests.map(({ bytes }) => bytes.toString())).size).toBe(2)
+  expect(new Set([track, ...endpoint.requests.map(({ bytes }) => bytes.toString())]).size).toBe(3)
   if (type === 'delete') expect(Object.keys(endpoint.messages[0] ?? {})).toEqual(['type', 'userId', 'timestamp'])
   expect(stdout.match(/\b200 {2}/g)).toHaveLength(2)
   const summary = like(/^2 sent, all accepted: \d+\/s, .*p50 [\d.]+ ms, p95 [\d.]+ ms, p99 [\d.]+ ms/)
