@@ -122,4 +122,15 @@ describe('a message in a transaction of the caller', needs('PostgreSQL'), () => 
     expect(events()).toContain(end === 'COMMIT' ? 'first' : 'second')
     expect(await stored()).toBe(2)
   })
+
+  it('is refused where `db` is no transaction, and not stored', async () => {
+    const { destination, stored } = setUp()
+    const client = await pool.connect()
+
+    for (const db of [pool, client, kysely, { executeSql: async () => [] }])
+      await expect(destination.track({ userId: 'u', event: 'E' }, { db })).rejects.toThrow('`db`')
+
+    client.release()
+    expect(await stored()).toBe(0)
+  })
 })
