@@ -9,8 +9,6 @@ import { RELEASES } from './test/support/engine-releases.ts'
 import { LastLinesReporter, TAGS } from './test/support/last-lines.ts'
 import { buildPage } from './tools/inspector/build-page.ts'
 
-process.env.TZ = 'America/New_York' // So that a test fails when a time without a zone is read as one of this machine.
-
 /** On macOS it has a symbolic link in its path, on Windows a short name: then paths in messages are others than those of the tests. */
 const folder = realpathSync.native(tmpdir())
 
@@ -129,6 +127,7 @@ export default defineConfig({
     // Programs and threads that tests start compile the same files.
     env: {
       ...{ TMPDIR: folder, TEMP: folder, TMP: folder },
+      TZ: 'America/New_York', // So that a test fails when a time without a zone is read as one of this machine.
       NODE_COMPILE_CACHE: join(import.meta.dirname, '.cache/compiled'),
       ...(process.argv.includes('--coverage') && { COVERAGE: 'true' }),
     },
