@@ -127,7 +127,7 @@ it('this machine is told by its names and addresses, and by what they lead to', 
   await expect(confirmed).rejects.toThrow('app.localhost:1')
 })
 
-it.each(['', 'express', 'hookline', '*'])('an error that nobody foresaw has its stack for DEBUG=%s', (debug) => {
+it.each(['', 'express', 'hookline', '*'])('an unexpected error has its stack for DEBUG=%s', (debug) => {
   vi.stubEnv('DEBUG', debug)
   const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
   for (const error of [new RangeError('no \u001b'), new UsageError('no')]) fail(error)

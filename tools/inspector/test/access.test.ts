@@ -11,7 +11,7 @@ import { type Asked, ask, endpointOf, headerOf, logged, OWN_HEADERS } from './su
 const receiver = createReceiver({ secret: 'secret' })
 const CHANGES = ['/api/redrive', '/api/drop', '/api/replay', '/api/stop-replay', '/api/send-again']
 
-const fail = throwing('the database is away')
+const fail = throwing('the database is unavailable')
 
 function problemOf({ body }: PageAnswer): string {
   return JSON.parse(body as string).error

@@ -221,7 +221,7 @@ it('dead letters are read up to 10 000, and their groups again after 5 seconds, 
   expect(await reads()).toBe(2)
 })
 
-it('dead letters that are changed until the queue is away: the error says how many were', async () => {
+it('dead letters that are changed until the queue is unavailable: the error says how many were', async () => {
   const { part, letters, change } = partWith(1_200)
   const endpoint = endpointOf({ parts: [part] })
   const redrive = (more: object) => post(endpoint, '/api/redrive', { part: 'shop', dryRun: false, ...more })
